@@ -1,0 +1,15 @@
+# Compiler flags of everything that is ours, as one interface target.
+add_library(foretrain_flags INTERFACE)
+target_compile_options(foretrain_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wold-style-cast -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wnull-dereference -Wdouble-promotion
+  # The same sums on every compiler and machine: no fused multiply-add behind our back.
+  -ffp-contract=off)
+if(foretrain_WERROR)
+  target_compile_options(foretrain_flags INTERFACE -Werror)
+endif()
+if(foretrain_SANITIZE)
+  target_compile_options(foretrain_flags INTERFACE
+    -fsanitize=${foretrain_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(foretrain_flags INTERFACE -fsanitize=${foretrain_SANITIZE})
+endif()

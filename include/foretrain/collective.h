@@ -1,0 +1,55 @@
+#pragma once
+
+#include "foretrain/topology.h"
+#include "foretrain/units.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+/// Collectives in closed form: alpha-beta over a group's slowest links (MODEL 4).
+namespace foretrain {
+
+enum class CollectiveKind {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kBroadcast,
+  kSendReceive
+};
+std::string_view to_string(CollectiveKind kind);
+
+/// What the wire gives: efficiencies of line rate and extra latency on top of the topology's own.
+struct LinkModel {
+  double inside_efficiency = 1.0;
+  double across_efficiency = 1.0;
+  Duration inside_hop{};         ///< added per hop inside a node
+  Duration across_hop{};         ///< added per hop between nodes
+  Duration fixed{};              ///< start-up of each collective
+  bool topology_latency = true;  ///< count the links' own latencies
+  bool free = false;             ///< every transfer takes zero time
+};
+
+/// Time of one collective and where it is spent.
+struct CollectiveCost {
+  Duration inside{};  ///< bytes over links inside the node
+  Duration across{};  ///< bytes over NICs
+  Duration latency{};
+  std::int64_t sent_bytes = 0;  ///< by one rank
+  std::string_view algorithm;   ///< "ring", "hierarchical", "none" (group of one)
+  bool across_limits = false;   ///< which link bounds it
+  Duration total() const { return inside + across + latency; }
+};
+
+/// `bytes` is nccl-tests' size: the whole buffer of a rank (all_gather: the gathered output;
+/// reduce_scatter: the input; send_recv: the message).
+CollectiveCost collective_cost(CollectiveKind kind,
+                               Bytes bytes,
+                               const GroupShape& group,
+                               const LinkModel& links);
+
+/// Bus bandwidth by the nccl-tests factors, bytes per second; 0 for zero time.
+double bus_bandwidth(CollectiveKind kind, Bytes bytes, std::int64_t ranks, Duration time);
+
+}  // namespace foretrain

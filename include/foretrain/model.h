@@ -1,0 +1,131 @@
+#pragma once
+
+#include "foretrain/collective.h"
+#include "foretrain/diagnostic.h"
+#include "foretrain/model_config.h"
+#include "foretrain/scenario.h"
+#include "foretrain/units.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What a model is made of: blocks, their parameters, and the operators of one micro-batch.
+namespace foretrain {
+
+enum class BlockKind { kEmbedding, kDense, kMoe, kHead };
+std::string_view to_string(BlockKind kind);
+
+/// The model as a list of blocks: embedding, L layers, head (final norm, output projection, loss).
+std::vector<BlockKind> model_blocks(const ModelConfig& model);
+
+/// Exact parameter counts (unpadded vocabulary).
+struct ParameterCount {
+  std::int64_t total = 0;
+  std::int64_t active = 0;           ///< per token (MoE: top-k routed and shared experts only)
+  std::int64_t input_embedding = 0;  ///< token table and learned positions; 0 in FLOPs terms
+  std::int64_t mtp = 0;              ///< multi-token-prediction modules, on top of total
+};
+ParameterCount count_parameters(const ModelConfig& model);
+
+/// Parameters of one block held by one of `tp` ranks: split matrices are divided, norms replicated.
+std::int64_t block_parameters(const ModelConfig& model, BlockKind kind, std::int64_t tp);
+
+enum class FlopsConvention { kCausal, kFull, kHardware };
+std::string_view to_string(FlopsConvention convention);
+
+/// Model FLOPs per token, forward and backward (MODEL 2): causal = 6 (active - input embedding)
+/// + 6 L a d s; full = the same with 12 L a d s. kHardware adds recomputation: `recomputed` is the
+/// FLOPs per token done again.
+double flops_per_token(const ModelConfig& model,
+                       std::int64_t sequence_length,
+                       FlopsConvention convention,
+                       double recomputed = 0.0);
+
+// --- operators ---------------------------------------------------------------------------------
+
+enum class OperatorKind { kGemm, kAttention, kNorm, kElementwise, kEmbedding, kLoss, kCollective };
+
+/// The one dimension of the mesh an operator's collective runs over; never ranks.
+enum class MeshDimension { kTp, kCp, kEp, kDp };
+
+enum class Pass { kForward, kInputGradient, kWeightGradient, kRecompute };
+
+/// One kernel or collective of one micro-batch on one rank.
+struct Operator {
+  std::string_view name;  ///< static storage: "qkv", "attention", "mlp up", "tp all-gather", ...
+  OperatorKind kind = OperatorKind::kElementwise;
+  Pass pass = Pass::kForward;
+  Flops flops;  ///< model FLOPs (attention counted causal); recompute passes count theirs too
+  Bytes bytes;  ///< HBM traffic
+  std::int64_t m = 0, n = 0, k = 0;  ///< GEMM: rows, columns, inner size. Attention: m = sequence,
+                                     ///< n = heads on this rank, k = head dim
+  CollectiveKind collective = CollectiveKind::kAllReduce;
+  MeshDimension dimension = MeshDimension::kTp;
+  Bytes payload;                     ///< collectives: nccl-tests size
+  std::vector<std::int32_t> inputs;  ///< operators of the same list it waits for
+};
+
+/// Bytes an operator keeps from its forward until its backward, on one rank.
+struct Stash {
+  std::string_view name;
+  Bytes bytes;
+};
+
+/// The operators of one block for one micro-batch, each list a DAG in issue order (topological).
+struct BlockOperators {
+  std::vector<Operator> forward;
+  std::vector<Operator>
+      backward;  ///< input and weight gradients in the framework's order, recomputation first
+  std::vector<Operator>
+      input_gradient;  ///< the same split in two: backward == both, operator by operator
+  std::vector<Operator> weight_gradient;
+  std::vector<Stash> stash;
+  Bytes logits;  ///< head only: logits and their gradient while the loss runs
+};
+
+/// Everything the operators of a block depend on beside the model.
+struct BlockContext {
+  std::int64_t sequence_length = 0;
+  std::int64_t micro_batch_size = 1;
+  std::int64_t tp = 1;
+  bool sequence_parallel = true;
+  RecomputeMode recompute = RecomputeMode::kNone;  ///< of this block
+  std::int64_t element_bytes = 2;
+  std::int64_t grad_element_bytes = 4;
+  bool fused_operators = true;
+  bool flash_attention = true;
+  bool fused_gradient_accumulation = true;
+  bool textbook = false;  ///< no gather of the saved input in backward (costs: constant)
+};
+BlockOperators block_operators(const ModelConfig& model,
+                               BlockKind kind,
+                               const BlockContext& context);
+
+Bytes stash_bytes(const BlockOperators& operators);
+
+/// The activation passed between stages, on one rank (split over tp with sequence parallelism).
+Bytes boundary_bytes(const ModelConfig& model, const BlockContext& context);
+
+/// Operator graph in Graphviz, for people.
+std::string operators_dot(const std::vector<Operator>& operators);
+
+// --- stages ------------------------------------------------------------------------------------
+
+/// A slice of the model's block list: one virtual stage.
+struct StageSlice {
+  std::int64_t first_layer = 0;
+  std::int64_t layers = 0;  ///< transformer layers; may be 0
+  bool embedding = false;
+  bool head = false;
+};
+
+/// Slices from the resolved layers_per_stage: embedding on the first virtual stage, head on the
+/// last.
+std::vector<StageSlice> stage_slices(const ModelConfig& model, const Parallelism& parallelism);
+
+/// Names of the presets in scenarios/models/.
+std::vector<std::string> model_presets();
+
+}  // namespace foretrain

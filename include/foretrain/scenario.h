@@ -1,0 +1,192 @@
+#pragma once
+
+#include "foretrain/diagnostic.h"
+#include "foretrain/model_config.h"
+#include "foretrain/topology_spec.h"
+#include "foretrain/units.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// What the user says, validated: section by section as in the scenario file. A Scenario in hand is
+/// consistent: products match, every divisibility rule holds, every default is filled in.
+namespace foretrain {
+
+struct ClusterSpec {
+  std::string topology;  ///< preset name or path as written
+  std::int64_t gpus = 0;
+  TopologySpec hardware;  ///< the resolved file
+};
+
+enum class DataType { kFp32, kBf16, kFp16, kFp8, kNvfp4 };
+
+struct PrecisionSpec {
+  DataType compute = DataType::kBf16;
+  std::string recipe;  ///< fp8 only
+  DataType attention = DataType::kBf16;
+  DataType params = DataType::kBf16;
+  DataType grads = DataType::kFp32;    ///< main gradients, accumulated and reduced in this type
+  DataType moments = DataType::kFp32;  ///< both Adam moments
+  DataType param_gather = DataType::kBf16;
+};
+
+struct TrainingSpec {
+  std::int64_t sequence_length = 0;    ///< s, tokens
+  std::int64_t global_batch_size = 0;  ///< sequences per step
+  std::int64_t micro_batch_size = 1;   ///< b, sequences
+  PrecisionSpec dtype;
+  std::string optimizer = "adamw";  ///< adamw, adam, sgd
+};
+
+enum class Sharding { kNone, kZero1, kZero2, kZero3 };
+enum class ContextKind { kRing, kAllGather, kUlysses };
+
+struct FsdpSpec {
+  std::string unit = "layer";
+  int prefetch = 1;
+  bool reshard_after_forward = true;
+};
+
+struct Parallelism {
+  std::int64_t tp = 1, cp = 1, pp = 1, vpp = 1, ep = 1, etp = 1, dp = 1;
+  std::string order = "tp-cp-ep-dp-pp";  ///< innermost first
+  bool sequence_parallel = true;
+  Sharding sharding = Sharding::kZero1;
+  bool embedding_and_loss_as_layers = false;
+  std::vector<std::int64_t> layers_per_stage;  ///< resolved: pp * vpp entries, virtual-stage order
+  std::optional<std::int64_t> first_stage_layers, last_stage_layers;
+  std::string layout;  ///< Megatron's layout string, or empty
+  bool kv_replication = false;
+  ContextKind cp_kind = ContextKind::kRing;
+  std::int64_t shard_group = 0;  ///< 0: all data-parallel ranks
+  std::optional<FsdpSpec> fsdp;
+  std::int64_t bucket_bytes = 0;  ///< 0: one bucket per chunk
+};
+
+struct ScheduleSpec {
+  std::string name = "1f1b";
+  std::int64_t group = 0;  ///< interleaved: micro-batches per group; 0: pp
+  bool barrier = true;
+  std::string p2p = "eager";
+  std::string overlap_semantics = "atomic";
+  std::string csv;  ///< path of a user's own list, or empty
+};
+
+enum class RecomputeMode { kNone, kSelective, kFull, kModules };
+struct RecomputeSpec {
+  RecomputeMode mode = RecomputeMode::kNone;
+  std::vector<std::string> modules;
+  std::optional<std::int64_t> layers;  ///< how many layers per stage recompute; unset: all
+};
+
+struct OverlapSpec {
+  bool tp = false, cp = true, pp = true, ep = false, dp_grad = true, dp_param = true;
+};
+
+struct NetworkSpec {
+  std::string mode = "analytic";
+  std::string routing = "destination";  ///< destination, hashed, single
+};
+
+/// Textbook costs under which closed forms hold exactly, or the calibrated model.
+struct CostSpec {
+  bool constant = false;
+  double gemm_efficiency = 0.6;
+  double attention_efficiency = 0.6;
+  bool memory_bound_ops = false;
+  Duration launch_overhead{};
+  double link_efficiency = 1.0;
+  Duration link_latency{};
+  bool communication_free = false;
+  bool embedding_and_head_free = false;
+};
+
+/// The software that runs the kernels.
+struct StackSpec {
+  std::string name = "megatron-2024";
+  std::string family = "megatron";
+  int year = 2024;
+  std::string attention_kernel = "flash-2";  ///< unfused, flash-1, flash-2, flash-3, cudnn
+  bool fused_operators = true;  ///< norms, SwiGLU, rotary and dropout-add in one pass each
+  bool cuda_graphs = false;
+  bool fused_gradient_accumulation = true;  ///< main-gradient add inside the weight-gradient GEMM
+  std::string gradient_reduction =
+      "run";  ///< zero2: "run" (after each run of a chunk's backwards), "micro_batch"
+  std::string dispatcher = "alltoall";
+  Duration host_launch{};  ///< host time per kernel launch
+};
+
+struct StepWindow {
+  std::int64_t first = 0, last = 0;  ///< inclusive, step numbers from 0
+};
+
+/// One entry of "perturbations". Which fields count depends on `kind`.
+struct Perturbation {
+  std::string
+      kind;  ///< slow_gpu slow_node slow_link jitter pause sequence_lengths expert_imbalance
+  std::vector<std::int64_t> ranks;  ///< slow_gpu
+  std::vector<std::int64_t> nodes;  ///< slow_node
+  double factor = 1.0;
+  std::string link;
+  std::string scope;         ///< jitter: kernel, step, rank
+  std::string distribution;  ///< jitter: lognormal
+  double sigma = 0.0;
+  bool all_ranks = false;  ///< pause
+  Duration length{}, period{};
+  bool in_phase = false;
+  std::string file;
+  std::optional<StepWindow> steps;
+};
+
+struct Scenario {
+  std::string name;
+  std::string model_reference;  ///< preset name or path as written; empty for an inline model
+  ModelConfig model;
+  ClusterSpec cluster;
+  TrainingSpec training;
+  Parallelism parallelism;
+  ScheduleSpec schedule;
+  RecomputeSpec recompute;
+  OverlapSpec overlap;
+  NetworkSpec network;
+  CostSpec costs;
+  StackSpec stack;
+  std::vector<Perturbation> perturbations;
+  std::uint64_t seed = 0;
+
+  std::int64_t micro_batches() const {  ///< m, per pipeline and step
+    return training.global_batch_size / (parallelism.dp * training.micro_batch_size);
+  }
+};
+
+/// Reads, resolves (presets, defaults, derived values) and validates a scenario.
+/// `name_or_path`: a preset of scenarios/ or a path. `overrides`: "dotted.path=value" each.
+/// Errors: every fault found, with JSON pointers; kFile if a file cannot be read.
+Expected<Scenario> read_scenario(const std::string& name_or_path,
+                                 const std::vector<std::string>& overrides = {});
+
+/// The same from JSON text; `base_directory` resolves relative paths inside it.
+Expected<Scenario> parse_scenario(const std::string& text,
+                                  const std::string& base_directory = ".",
+                                  const std::vector<std::string>& overrides = {});
+
+/// The resolved scenario as JSON text (every default filled in, dp, micro_batches and
+/// layers_per_stage derived). Reading it back gives the same Scenario.
+std::string write_scenario(const Scenario& scenario);
+
+/// Transformer layers of each virtual stage (pp * vpp entries, virtual-stage order: stage s = chunk
+/// * pp
+/// + pipeline rank) from whichever of the contract's forms the scenario uses. Faults name the
+/// remainder and the legal options; pointer /parallelism or /parallelism/layers_per_stage.
+Expected<std::vector<std::int64_t>> split_layers(std::int64_t layers,
+                                                 const Parallelism& parallelism);
+
+/// Reads a topology preset or file, with its GPU file; the same fault rules.
+Expected<TopologySpec> read_topology(const std::string& name_or_path);
+
+/// Reads a model preset or a Hugging Face config.json; the same fault rules.
+Expected<ModelConfig> read_model(const std::string& name_or_path);
+
+}  // namespace foretrain

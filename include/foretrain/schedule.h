@@ -1,0 +1,111 @@
+#pragma once
+
+#include "foretrain/diagnostic.h"
+#include "foretrain/units.h"
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Pipeline schedules as pure combinatorics: per rank an ordered list of actions. No cost, no
+/// cluster.
+namespace foretrain {
+
+enum class ActionKind : std::uint8_t {
+  kForward,         ///< F
+  kBackward,        ///< B, full backward
+  kInputGradient,   ///< I
+  kWeightGradient,  ///< W
+};
+
+/// One unit of work of a pipeline rank; prints and parses as `2F0` (stage, kind, micro-batch).
+struct Action {
+  std::int32_t stage = 0;  ///< virtual stage, 0 .. pp * vpp - 1
+  ActionKind kind = ActionKind::kForward;
+  std::int32_t micro_batch = 0;
+  auto operator<=>(const Action&) const = default;
+};
+std::string to_string(const Action& action);
+std::optional<Action> parse_action(std::string_view text);
+
+struct ScheduleSize {
+  std::int32_t pp = 1;             ///< p
+  std::int32_t micro_batches = 1;  ///< m
+  std::int32_t vpp = 1;            ///< v, chunks per rank
+  std::int32_t group = 0;          ///< interleaved: micro-batches per group; 0: p
+};
+
+enum class Placement { kLinear, kLoop };
+
+struct Schedule {
+  std::string name;
+  ScheduleSize size;
+  Placement placement = Placement::kLinear;
+  std::vector<std::vector<Action>> ranks;  ///< per pipeline rank, executed strictly in order
+
+  std::int32_t stages() const { return size.pp * size.vpp; }
+  /// The pipeline rank that owns a virtual stage.
+  std::int32_t owner(std::int32_t stage) const { return stage % size.pp; }
+};
+
+/// One row of the table of schedules; a new schedule is one file and one row.
+struct ScheduleEntry {
+  std::string_view name;
+  std::string_view summary;
+  Placement placement = Placement::kLinear;
+  bool uses_vpp = false;  ///< vpp > 1 is legal
+  bool uses_group = false;
+  /// Why (pp, m, vpp, group) is illegal, or nothing. Pointer is /schedule.
+  std::optional<Diagnostic> (*illegal)(const ScheduleSize&) = nullptr;
+  std::vector<std::vector<Action>> (*generate)(const ScheduleSize&) = nullptr;
+};
+std::span<const ScheduleEntry> schedule_table();
+
+/// Every name the contract fixes, built or not; for did-you-mean and "not simulated yet".
+std::span<const std::string_view> schedule_names();
+
+/// Builds a schedule by name. Faults: unknown name (with a suggestion), not built yet, illegal
+/// size; pointer /schedule.
+Expected<Schedule> make_schedule(std::string_view name, const ScheduleSize& size);
+
+/// Per-chunk costs for timing a schedule alone. Unitless callers scale to integers first.
+struct ChunkCosts {
+  Duration forward{1};
+  Duration backward{2};
+  Duration p2p{0};  ///< latency added to a dependency that crosses ranks; links never congest
+};
+
+/// The schedule executed as soon as possible under given costs.
+struct ScheduleTiming {
+  Duration makespan{};
+  std::vector<Duration> busy;         ///< per rank
+  std::vector<Duration> bubble;       ///< per rank: makespan - busy
+  std::vector<Duration> span_bubble;  ///< per rank: end of last - start of first action - busy
+  std::vector<std::vector<Instant>> start, end;  ///< per rank, per action of its list
+};
+
+/// Times a schedule. Faults: a deadlock, as a diagnostic that shows the blocked actions.
+Expected<ScheduleTiming> time_schedule(const Schedule& schedule, const ChunkCosts& costs);
+
+/// Activations (stage, micro-batch) with F started and B not finished, at most, per rank; chunk
+/// units.
+std::vector<std::int32_t> peak_in_flight(const Schedule& schedule);
+
+/// Transfers that cross ranks, forward and backward together.
+std::int64_t message_count(const Schedule& schedule);
+
+/// Checks that every (stage, micro-batch) has its F and B once, on the owning rank, in order, and
+/// that the lists do not deadlock. Empty: valid.
+std::vector<std::string> schedule_faults(const Schedule& schedule);
+
+/// One rank per line, actions separated by commas (PyTorch's CSV notation).
+std::string schedule_csv(const Schedule& schedule);
+
+/// The timeline as a picture for a terminal, readable without colour, at most `width` columns.
+std::string schedule_picture(const Schedule& schedule, const ScheduleTiming& timing, int width);
+
+}  // namespace foretrain

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "foretrain/diagnostic.h"
+#include "foretrain/engine.h"
+#include "foretrain/model.h"
+#include "foretrain/report.h"
+#include "foretrain/scenario.h"
+
+#include <cstdint>
+#include <vector>
+
+/// Scenario in, report out.
+namespace foretrain {
+
+struct SimulateOptions {
+  int steps = 1;
+  bool all_ranks = false;
+  Evaluator evaluator = Evaluator::kAuto;
+  FlopsConvention flops_convention = FlopsConvention::kCausal;
+  bool record = false;                    ///< keep spans for a trace
+  std::vector<std::int64_t> trace_ranks;  ///< empty: one rank per pipeline stage of replica 0
+};
+
+struct Simulation {
+  StepReport report;
+  Program program;    ///< the program whose timeline this is
+  Timeline timeline;  ///< empty after a deadlock
+};
+
+/// What a scenario asks for that is not simulated yet; empty: it can be simulated.
+std::vector<Diagnostic> not_simulated(const Scenario& scenario);
+
+/// Faults: not_simulated(). Out of memory and deadlock are results, not faults.
+Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& options = {});
+
+std::string_view version();
+
+}  // namespace foretrain

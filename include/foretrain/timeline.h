@@ -1,0 +1,63 @@
+#pragma once
+
+#include "foretrain/units.h"
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+/// What happened when a Program ran.
+namespace foretrain {
+
+/// One executed task of a recorded instance.
+struct Span {
+  std::int32_t instance = 0;
+  std::int32_t step = 0;
+  std::int32_t call = 0;     ///< index into Template::calls
+  std::int32_t task = 0;     ///< local index in the block
+  Instant start{};           ///< when its stream was given to it (a collective: own arrival)
+  Instant transfer_start{};  ///< collectives: the latest member's arrival; else == start
+  Instant end{};
+};
+
+/// Sums over the measured steps for one instance. Its window runs from the end of its step before
+/// the first measured one to the end of its last: busy + exposed + host + idle == window, exactly.
+struct RankAccount {
+  Duration window{};
+  std::vector<Duration> busy;     ///< per busy account, primary stream
+  std::vector<Duration> exposed;  ///< per exposed account: primary stream idle during its transfers
+  std::vector<Duration> transfer;  ///< per exposed account: all transfer time on its streams
+  std::vector<Duration>
+      member_wait;  ///< per exposed account: waiting for late members, on its streams
+  std::vector<std::int64_t> bytes;        ///< per exposed account, sent
+  Duration point_to_point{};              ///< transfer time of sends
+  std::int64_t point_to_point_bytes = 0;  ///< sent
+  std::int64_t received_bytes = 0;
+  Duration host{};  ///< primary stream idle because the host had not launched
+  Duration idle{};  ///< the rest: waiting for peers and late members
+};
+
+struct Timeline {
+  std::vector<Instant> step_ends;  ///< latest step end over instances, measured steps, from -1 on
+  std::vector<std::vector<Instant>> instance_step_ends;  ///< the same per instance
+  Instant isolated_end{};             ///< end of everything when one cold step runs alone
+  std::vector<RankAccount> accounts;  ///< per instance
+  std::vector<Span> spans;  ///< recorded instances, measured steps; by instance, then start
+  std::int64_t tasks = 0;   ///< tasks evaluated, warm-up included
+};
+
+/// A run that cannot go on: who waits for what.
+struct BlockedTask {
+  std::int32_t instance = 0;
+  std::int32_t rank = 0;
+  std::string task;         ///< e.g. "3F5 pp receive"
+  std::string waiting_for;  ///< e.g. "send of message 12 by rank 7"
+};
+struct Deadlock {
+  std::vector<BlockedTask> blocked;
+};
+
+using RunResult = std::variant<Timeline, Deadlock>;
+
+}  // namespace foretrain

@@ -1,0 +1,91 @@
+#pragma once
+
+#include "foretrain/diagnostic.h"
+#include "foretrain/topology_spec.h"
+#include "foretrain/units.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// A cluster as a graph of devices and directed links.
+namespace foretrain {
+
+enum class DeviceKind { kGpu, kNic, kNvSwitch, kPcieSwitch, kLeaf, kSpine, kCore };
+struct Device {
+  DeviceKind kind = DeviceKind::kGpu;
+  std::int32_t node = -1;  ///< -1: outside the nodes
+  std::int32_t index = 0;  ///< a GPU's rank, a NIC's index in its node, ...
+  std::string name;        ///< "gpu17", "n2.nic1", "leaf0.3", "spine4"
+};
+
+enum class LinkKind { kNvlink, kPcie, kNicLink, kFabric };
+struct Link {
+  std::int32_t from = 0, to = 0;  ///< device indices
+  Bandwidth capacity;             ///< one direction
+  Duration latency{};             ///< at least 1 ps
+  LinkKind kind = LinkKind::kNvlink;
+  std::string id;  ///< "gpu0>n0.nvs0", unique, stable
+};
+
+/// How a group of ranks sits on the machine; all a collective's closed form needs.
+struct GroupShape {
+  std::int64_t size = 1;
+  std::int64_t nodes = 1;
+  std::int64_t ranks_per_node = 1;  ///< largest number of members in one node
+  bool even = true;                 ///< every node holds the same number
+  Bandwidth inside;                 ///< per rank, slowest link between members of one node
+  Duration inside_latency{};
+  Bandwidth across;  ///< per rank, slowest link between nodes, NICs shared fairly
+  Duration across_latency{};
+  std::string slowest_link_inside;  ///< link ids, for reports
+  std::string slowest_link_across;
+  bool operator==(const GroupShape&) const = default;
+};
+
+/// Immutable. GPUs are devices 0 .. gpus-1 and equal their ranks.
+class Topology {
+ public:
+  /// Builds `gpus` GPUs of `spec` (the last node may be partly used).
+  static Expected<Topology> build(const TopologySpec& spec, std::int64_t gpus);
+  Topology(Topology&&) noexcept;
+  Topology& operator=(Topology&&) noexcept;
+  ~Topology();
+
+  const TopologySpec& spec() const;
+  std::int64_t gpus() const;
+  std::int64_t nodes() const;
+  std::span<const Device> devices() const;
+  std::span<const Link> links() const;
+  std::int64_t node_of(std::int64_t rank) const;
+
+  /// Links of the route from one GPU to another, in order; empty when they are the same. Shortest
+  /// by latency; among equals a choice by destination (MODEL 4).
+  std::vector<std::int32_t> route(std::int64_t from, std::int64_t to) const;
+
+  /// Max-flow between the two halves of the nodes (ranks in order), bytes per second one direction;
+  /// inside one node: between the two halves of its GPUs.
+  Bandwidth bisection_bandwidth() const;
+
+  /// The shape of a group given by its ranks in order.
+  GroupShape group_shape(std::span<const std::int64_t> ranks) const;
+
+  /// Graphviz text.
+  std::string dot() const;
+
+ private:
+  struct Graph;
+  explicit Topology(std::unique_ptr<Graph> graph);
+  std::unique_ptr<Graph> graph_;
+};
+
+std::string_view to_string(DeviceKind kind);
+std::string_view to_string(LinkKind kind);
+
+/// Names of the presets in topologies/.
+std::vector<std::string> topology_presets();
+
+}  // namespace foretrain

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "foretrain/units.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+/// Hardware as the files in topologies/ state it. Plain data; the graph is in topology.h.
+namespace foretrain {
+
+/// A GPU's data sheet (topologies/gpu/NAME.json). Every constant carries its source in the file.
+struct GpuSpec {
+  std::string name;            ///< file stem, e.g. "h100-sxm"
+  std::string display_name;    ///< e.g. "H100 SXM"
+  FlopRate bf16_dense;         ///< dense peak, never the 2:4 sparse figure; fp16 is the same
+  FlopRate fp8_dense;          ///< 0: the GPU has no FP8
+  FlopRate fp32_vector;        ///< non-tensor-core rate
+  Bytes memory_as_sold;        ///< "80 GB" = 80e9, for the closed forms
+  Bytes memory_reported;       ///< what the driver reports, for `run`
+  Bandwidth memory_bandwidth;  ///< HBM, data sheet
+  // Constants of the calibrated cost model: few, physical, each with a source (MODEL 3).
+  double gemm_efficiency = 0;  ///< large-GEMM fraction of bf16_dense
+  double gemm_half_size = 0;   ///< effective size at which a GEMM dim reaches half its rate
+  double attention_forward_efficiency = 0;  ///< of bf16_dense, long causal sequences, head dim 128
+  double attention_backward_efficiency = 0;
+  double attention_half_sequence = 0;  ///< sequence length at which half of it is reached
+  double memory_efficiency = 0;        ///< fraction of memory_bandwidth for streaming kernels
+  Duration kernel_fixed{};             ///< fixed time of a kernel on the device, beside its work
+};
+
+enum class FabricKind { kRailOptimized, kFatTree, kClos, kNone };
+
+/// A cluster (topologies/NAME.json): nodes of `gpus_per_node` GPUs, a fabric between nodes.
+/// All bandwidths are one direction, per device.
+struct TopologySpec {
+  std::string name;
+  std::string display_name;
+  GpuSpec gpu;
+  std::string node_interconnect;  ///< "nvswitch" or "pcie"
+  int gpus_per_node = 8;
+  int nics_per_node = 8;
+  int nvswitches_per_node = 4;  ///< drawn in the graph; each GPU's bandwidth is split over them
+  Bandwidth nvlink_bandwidth;   ///< per GPU, one direction
+  Duration nvlink_latency{};    ///< GPU to GPU through the switch
+  Bandwidth pcie_bandwidth;     ///< GPU to NIC
+  Duration pcie_latency{};
+  Bandwidth nic_bandwidth;    ///< per NIC, one direction
+  Duration nic_latency{};     ///< NIC to leaf, one hop
+  Duration switch_latency{};  ///< switch to switch, one hop
+  std::string network_name;   ///< display, e.g. "NDR 400 Gb/s"
+  FabricKind fabric = FabricKind::kRailOptimized;
+  int nodes_per_leaf_group = 32;      ///< nodes under one leaf (or one set of rail leaves)
+  double oversubscription = 1.0;      ///< leaf to spine, 1.0 = full bisection
+  int gpus_per_pod = 0;               ///< kClos: size of a pod; 0: one pod
+  double pod_oversubscription = 1.0;  ///< kClos: between pods, 7.0 = 1:7
+  int max_gpus = 0;                   ///< largest cluster this file describes; 0: no limit
+  // Constants of the calibrated collective model (MODEL 4), fractions of line rate.
+  double nvlink_efficiency = 0;
+  double nic_efficiency = 0;
+  Duration collective_latency_inside{};        ///< fixed start-up of one collective inside a node
+  Duration collective_latency_hop{};           ///< per ring hop between nodes
+  std::map<std::string, std::string> sources;  ///< JSON pointer -> where the constant comes from
+};
+
+}  // namespace foretrain
