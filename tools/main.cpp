@@ -1,8 +1,116 @@
+#include "tools/commands.h"
+#include "tools/output.h"
+
 #include "foretrain/simulate.h"
+#include "sim/base/edit_distance.h"
 
+#include <csignal>
 #include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
 
-int main() {
-  std::puts(std::string(foretrain::version()).c_str());
-  return 0;
+#include <unistd.h>
+
+namespace foretrain {
+namespace {
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  int (*function)(int argc, char** argv) = nullptr;  ///< nullptr: not built yet
+};
+
+constexpr Command kCommands[] = {
+    {"run", "simulate a training step; report, and a trace if asked", nullptr},
+    {"compare", "scenarios or schedules side by side", nullptr},
+    {"schedule", "a pipeline schedule: its action list and timing under given costs", nullptr},
+    {"mesh", "ranks, coordinates, communication groups", nullptr},
+    {"topology", "devices, links, routes and bisection bandwidth of a cluster", nullptr},
+    {"collective", "time of one collective operation", nullptr},
+    {"flows", "given flows on shared links: finish time of each", nullptr},
+    {"estimate", "the closed form, no simulation", nullptr},
+    {"search", "every legal layout, ranked; the best simulated", nullptr},
+    {"plan", "how to lay a model out on a cluster, step by step", nullptr},
+    {"validate", "simulate a table of published measurements", nullptr},
+    {"whatif", "what 1 % of each input is worth", nullptr},
+    {"goodput", "failures, checkpoints, effective time, days, cost, energy", nullptr},
+    {"calibrate", "fit a GPU's constants to measured rows", nullptr},
+    {"check", "read and validate a scenario only", nullptr},
+};
+
+constexpr std::string_view kExitCodes =
+    "exit codes: 0 done; 1 the outcome is negative (out of memory, no layout, deadlock);\n"
+    "            2 bad input; 3 a file that cannot be read or written; 130 interrupted\n";
+
+void print_help() {
+  std::string text = "foretrain simulates the training of large models on clusters of GPUs.\n\n";
+  text += "usage: foretrain COMMAND ... [--json FILE|-]\n\ncommands:\n";
+  for (const Command& command : kCommands) {
+    text += "  " + std::string(command.name) + std::string(12 - command.name.size(), ' ') +
+            std::string(command.summary) + (command.function == nullptr ? " (not built yet)" : "") +
+            "\n";
+  }
+  text += "\nfirst steps: foretrain check llama3-405b-8k\n";
+  text += "             foretrain COMMAND --help\n\n";
+  text += kExitCodes;
+  std::fputs(text.c_str(), stdout);
+}
+
+int refuse_command(std::string_view word) {
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) {
+    names.emplace_back(command.name);
+  }
+  const std::string near = did_you_mean(word, names);
+  std::fprintf(stderr,
+               "foretrain: unknown command \"%s\"; %s\n",
+               std::string(word).c_str(),
+               near.empty() ? "foretrain --help lists them" : near.c_str());
+  return kExitBadInput;
+}
+
+/// Nothing that a command leaves half done outlives it: files appear whole, by renaming.
+void interrupted(int /*signal*/) {
+  _exit(kExitInterrupted);
+}
+
+int dispatch(int argc, char** argv) {
+  const std::string_view word = argc > 1 ? argv[1] : "";
+  if (word.empty()) {
+    print_help();
+    return kExitBadInput;
+  }
+  if (word == "--help" || word == "-h" || word == "help") {
+    print_help();
+    return kExitDone;
+  }
+  if (word == "--version") {
+    std::printf("foretrain %s\n", std::string(version()).c_str());
+    return kExitDone;
+  }
+  for (const Command& command : kCommands) {
+    if (command.name != word) {
+      continue;
+    }
+    if (command.function == nullptr) {
+      return refuse_not_built(argc - 1, argv + 1);
+    }
+    return command.function(argc - 1, argv + 1);
+  }
+  return refuse_command(word);
+}
+
+}  // namespace
+}  // namespace foretrain
+
+int main(int argc, char** argv) {
+  std::signal(SIGINT, foretrain::interrupted);
+  try {
+    return foretrain::dispatch(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "foretrain: %s\n", error.what());
+    return foretrain::kExitFile;
+  }
 }

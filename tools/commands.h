@@ -1,0 +1,5 @@
+#pragma once
+
+/// The commands of the program. Each takes its own part of the command line (argv[0] is the
+/// command's name) and returns the exit code.
+namespace foretrain {}  // namespace foretrain

@@ -1,0 +1,148 @@
+#include "tools/output.h"
+
+#include "sim/base/edit_distance.h"
+#include "sim/base/format.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace foretrain {
+namespace {
+
+int fail_to_write(const std::string& target, int error) {
+  std::fprintf(stderr, "foretrain: %s: %s\n", target.c_str(), std::strerror(error));
+  return kExitFile;
+}
+
+bool write_all(std::FILE* file, const std::string& text) {
+  return std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
+}
+
+/// The JSON target of a line that could not be parsed, so that its fault goes where asked.
+std::string json_target_of(int argc, char** argv) {
+  for (int index = 1; index < argc; ++index) {
+    const std::string word = argv[index];
+    if (word == "--json" && index + 1 < argc) {
+      return argv[index + 1];
+    }
+    if (word.starts_with("--json=")) {
+      return word.substr(7);
+    }
+  }
+  return "";
+}
+
+/// The nearest flag of a command to the first flag it does not know.
+std::string flag_hint(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      known.push_back("--" + name);
+    }
+  }
+  for (int index = 1; index < argc; ++index) {
+    std::string word = argv[index];
+    word = word.substr(0, word.find('='));
+    if (word.starts_with("--") && std::find(known.begin(), known.end(), word) == known.end()) {
+      return did_you_mean(word, known);
+    }
+  }
+  return "foretrain " + app.get_name() + " --help shows its options";
+}
+
+}  // namespace
+
+void add_json_option(CLI::App& app, std::string& target) {
+  app.add_option("--json", target, "write the result as JSON to FILE, or to standard output (-)")
+      ->type_name("FILE|-");
+}
+
+std::optional<int> parse_options(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    std::fputs(app.help().c_str(), stdout);
+    return kExitDone;
+  } catch (const CLI::ParseError& error) {
+    const Faults faults{{{"", error.what(), flag_hint(app, argc, argv)}}, FaultKind::kBadInput};
+    return report_faults(faults, "foretrain " + app.get_name(), json_target_of(argc, argv));
+  }
+  return std::nullopt;
+}
+
+int refuse_not_built(int argc, char** argv) {
+  const std::string name = argc > 0 ? argv[0] : "";
+  const Faults faults{{{"", "the command \"" + name + "\" is not built yet", ""}},
+                      FaultKind::kBadInput};
+  return report_faults(faults, "foretrain " + name, json_target_of(argc, argv));
+}
+
+std::string faults_text(const Faults& faults, const std::string& source) {
+  int width = 0;
+  for (const Diagnostic& fault : faults.list) {
+    width = std::max(width, display_width(fault.pointer));
+  }
+  width = std::min(width, 40);
+  const std::size_t count = faults.list.size();
+  std::string text =
+      source + ": " + std::to_string(count) + (count == 1 ? " fault\n" : " faults\n");
+  for (const Diagnostic& fault : faults.list) {
+    text += "  " + (width == 0 ? std::string() : pad(fault.pointer, width) + "  ") + fault.message +
+            (fault.hint.empty() ? "" : "; " + fault.hint) + "\n";
+  }
+  return text;
+}
+
+int report_faults(const Faults& faults, const std::string& source, const std::string& json_target) {
+  const int code = faults.kind == FaultKind::kFile ? kExitFile : kExitBadInput;
+  if (json_target.empty()) {
+    std::fputs(faults_text(faults, source).c_str(), stderr);
+    return code;
+  }
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Diagnostic& fault : faults.list) {
+    list.push_back({{"pointer", fault.pointer}, {"message", fault.message}, {"hint", fault.hint}});
+  }
+  const int written = write_json(json_target, {{"ok", false}, {"faults", list}});
+  return written == kExitDone ? code : written;
+}
+
+int write_output(const std::string& target, const std::string& text) {
+  if (target == "-") {
+    return write_all(stdout, text) ? kExitDone : fail_to_write("standard output", errno);
+  }
+  const bool replaceable = access(target.c_str(), F_OK) != 0 || target.rfind("/dev/", 0) != 0;
+  const std::string place = replaceable ? target + "." + std::to_string(getpid()) : target;
+  std::FILE* file = std::fopen(place.c_str(), "wb");
+  if (file == nullptr) {
+    return fail_to_write(target, errno);
+  }
+  const bool written = write_all(file, text);
+  const int error = errno;
+  if (std::fclose(file) != 0 || !written) {
+    if (replaceable) {
+      std::remove(place.c_str());
+    }
+    return fail_to_write(target, error);
+  }
+  if (replaceable && std::rename(place.c_str(), target.c_str()) != 0) {
+    const int rename_error = errno;
+    std::remove(place.c_str());
+    return fail_to_write(target, rename_error);
+  }
+  return kExitDone;
+}
+
+int write_json(const std::string& target, const nlohmann::ordered_json& value) {
+  const auto replace = nlohmann::ordered_json::error_handler_t::replace;
+  return write_output(target, value.dump(2, ' ', false, replace) + "\n");
+}
+
+}  // namespace foretrain

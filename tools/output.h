@@ -1,0 +1,46 @@
+#pragma once
+
+#include "foretrain/diagnostic.h"
+
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace CLI {
+class App;
+}
+
+namespace foretrain {
+
+constexpr int kExitDone = 0;
+constexpr int kExitNegative = 1;  ///< does not fit, no layout, deadlock
+constexpr int kExitBadInput = 2;
+constexpr int kExitFile = 3;
+constexpr int kExitInterrupted = 130;
+
+/// Adds `--json FILE|-` to a command.
+void add_json_option(CLI::App& app, std::string& target);
+
+/// Parses a command's line (argv[0] is the command's name). Returns an exit code when the command
+/// is over: after --help, or after a usage error (2, the nearest flag suggested).
+std::optional<int> parse_options(CLI::App& app, int argc, char** argv);
+
+/// Refuses a command that is not built, by name: exit code 2.
+int refuse_not_built(int argc, char** argv);
+
+/// Prints the faults of `source` (a scenario's name or path) to standard error as text, or as
+/// {"ok": false, "faults": [...]} to `json_target` unless that is empty; returns the exit code.
+int report_faults(const Faults& faults, const std::string& source, const std::string& json_target);
+
+/// The faults as people read them: a line each, pointers in a column.
+std::string faults_text(const Faults& faults, const std::string& source);
+
+/// Writes a text to a file, or to standard output for "-"; a file appears whole or not at all.
+/// Returns kExitDone, or kExitFile with a message on standard error.
+int write_output(const std::string& target, const std::string& text);
+
+/// The same for JSON, indented; ends with a newline.
+int write_json(const std::string& target, const nlohmann::ordered_json& value);
+
+}  // namespace foretrain
