@@ -13,3 +13,7 @@ if(foretrain_SANITIZE)
     -fsanitize=${foretrain_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(foretrain_flags INTERFACE -fsanitize=${foretrain_SANITIZE})
 endif()
+if("fuzz" IN_LIST foretrain_TEST_PARTS)
+  # libFuzzer steers by the coverage of the library itself.
+  target_compile_options(foretrain_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+/// Rule: the same input gives the same bytes, whatever the compiler, the optimisation level, the
+/// evaluator, and whether ranks that cannot differ are folded. Only "simulation" may differ.
+namespace foretrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The programs under test: this build's first, then those of the other trees that are built.
+std::vector<std::string> programs() {
+  std::vector<std::string> built;
+  std::string rest = FORETRAIN_PROGRAMS;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('|'), rest.size());
+    if (fs::exists(rest.substr(0, end))) {
+      built.push_back(rest.substr(0, end));
+    }
+    rest.erase(0, std::min(end + 1, rest.size()));
+  }
+  return built;
+}
+
+struct Run {
+  std::string output;
+  int status = 0;  ///< as the shell reports it
+};
+
+Run run(const std::string& program, const std::string& arguments) {
+  Run result;
+  std::FILE* pipe = popen(("'" + program + "' " + arguments + " 2>&1").c_str(), "r");
+  std::array<char, 4096> buffer{};
+  std::size_t n = 0;
+  while ((n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0) {
+    result.output.append(buffer.data(), n);
+  }
+  result.status = pclose(pipe);
+  return result;
+}
+
+/// Without the one object that tells of the run itself; it holds no object of its own.
+std::string without_simulation(std::string text) {
+  const std::size_t from = text.find("\"simulation\":");
+  if (from != std::string::npos) {
+    text.erase(from, text.find('}', from) + 1 - from);
+  }
+  return text;
+}
+
+std::string read_text(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+struct ScenarioFile {
+  fs::path path;
+  std::int64_t gpus = 0;
+  friend void PrintTo(const ScenarioFile& file, std::ostream* out) { *out << file.path.stem(); }
+};
+
+std::vector<ScenarioFile> scenarios() {
+  std::vector<ScenarioFile> files;
+  std::error_code none;
+  const fs::path folder = fs::path(FORETRAIN_SOURCE_DIR) / "scenarios";
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    if (entry.path().extension() == ".json") {
+      const auto json = nlohmann::json::parse(read_text(entry.path()));
+      files.push_back({entry.path(), json.at("cluster").value("gpus", std::int64_t{0})});
+    }
+  }
+  std::ranges::sort(files, {}, &ScenarioFile::path);
+  return files;
+}
+
+/// Ways of running one scenario that must not show in the result. Every rank and every event are
+/// run one by one only where that takes seconds.
+std::vector<std::string> ways(std::int64_t gpus) {
+  std::vector<std::string> options = {"", "--evaluator dataflow"};
+  if (gpus <= 1024) {
+    options.emplace_back("--all-ranks");
+  }
+  if (gpus <= 64) {
+    options.emplace_back("--evaluator event");
+  }
+  return options;
+}
+
+class Determinism : public testing::TestWithParam<ScenarioFile> {};
+
+TEST_P(Determinism, OneResult) {
+  const std::string command = "run '" + GetParam().path.string() + "' --json - ";
+  const Run first = run(programs().front(), command);
+  ASSERT_TRUE(first.output.starts_with("{")) << first.output;
+  for (const std::string& program : programs()) {
+    for (const std::string& way : ways(GetParam().gpus)) {
+      const Run again = run(program, command + way);
+      EXPECT_EQ(again.status, first.status) << program << " " << way;
+      EXPECT_EQ(without_simulation(again.output), without_simulation(first.output))
+          << program << " " << way;
+    }
+  }
+}
+
+TEST_P(Determinism, OneTrace) {
+  if (GetParam().gpus > 1024) {
+    GTEST_SKIP() << "the same code writes a smaller trace";
+  }
+  const fs::path file = fs::path(testing::TempDir()) / (GetParam().path.stem().string() + ".json");
+  std::string first;
+  for (const std::string& program : programs()) {
+    run(program, "run '" + GetParam().path.string() + "' --trace '" + file.string() + "'");
+    const std::string trace = read_text(file);
+    ASSERT_FALSE(trace.empty()) << program;
+    first = first.empty() ? trace : first;
+    EXPECT_TRUE(trace == first) << program << " writes another trace";
+    fs::remove(file);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, Determinism, testing::ValuesIn(scenarios()), [](const auto& i) {
+  std::string name = i.param.path.stem().string();
+  std::ranges::replace_if(
+      name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+  return name;
+});
+
+/// Commands without a scenario.
+constexpr std::array kCommands = {
+    "schedule interleaved --pp 4 --micro-batches 8 --vpp 2 --json -",
+    "mesh --tp 2 --cp 2 --dp 2 --pp 2 --json -",
+};
+
+TEST(DeterminismOfCommands, OneResult) {
+  for (const std::string command : kCommands) {
+    const Run first = run(programs().front(), command);
+    EXPECT_EQ(first.status, 0) << command << "\n" << first.output;
+    for (const std::string& program : programs()) {
+      EXPECT_EQ(run(program, command).output, first.output) << program << " " << command;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace foretrain
