@@ -88,7 +88,8 @@ struct ScheduleTiming {
   std::vector<std::vector<Instant>> start, end;  ///< per rank, per action of its list
 };
 
-/// Times a schedule. Faults: a deadlock, as a diagnostic that shows the blocked actions.
+/// Times a schedule. Faults: lists that break a rule of schedule_faults, costs that are negative or
+/// overflow, a deadlock as a diagnostic that shows the blocked actions.
 Expected<ScheduleTiming> time_schedule(const Schedule& schedule, const ChunkCosts& costs);
 
 /// Activations (stage, micro-batch) with F started and B not finished, at most, per rank; chunk
@@ -105,7 +106,29 @@ std::vector<std::string> schedule_faults(const Schedule& schedule);
 /// One rank per line, actions separated by commas (PyTorch's CSV notation).
 std::string schedule_csv(const Schedule& schedule);
 
-/// The timeline as a picture for a terminal, readable without colour, at most `width` columns.
-std::string schedule_picture(const Schedule& schedule, const ScheduleTiming& timing, int width);
+/// Lists in the same notation; empty cells (padding in PyTorch's files) are skipped. The sizes
+/// follow from the lists; stage s is on rank s mod p. Faults: text that is no action, lists that
+/// break a rule. A deadlock is not one of them: find_deadlock tells.
+Expected<Schedule> parse_schedule_csv(std::string_view text);
+
+/// The blocked actions as a grid, one rank per line, or nothing when the lists run to their end.
+/// The lists must be without other faults.
+std::optional<std::string> find_deadlock(const Schedule& schedule);
+
+/// How a picture is laid out.
+struct PictureScale {
+  int width = 100;   ///< columns of the terminal
+  Duration unit{1};  ///< one printed unit of time, a power of ten; Duration{10}: 33 prints as 3.3
+};
+
+/// The timeline as a picture for a terminal, readable without colour, at most `scale.width`
+/// columns. One row per rank, idle time dotted; each action named when that fits, otherwise one
+/// letter per column for what fills most of it, and a last line that says so.
+std::string schedule_picture(const Schedule& schedule,
+                             const ScheduleTiming& timing,
+                             const PictureScale& scale);
+
+/// ticks / unit in decimal, exactly (unit a power of ten): "33", "3.3", "-0.05".
+std::string exact_decimal(Duration ticks, Duration unit);
 
 }  // namespace foretrain

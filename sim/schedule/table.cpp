@@ -1,0 +1,131 @@
+#include "sim/base/edit_distance.h"
+#include "sim/schedule/generators.h"
+
+#include <array>
+
+namespace foretrain {
+namespace {
+
+constexpr std::array<ScheduleEntry, 3> kTable = {{
+    {.name = "gpipe",
+     .summary = "all forwards, then all backwards; every micro-batch in flight",
+     .placement = Placement::kLinear,
+     .generate = &gpipe_lists},
+    {.name = "1f1b",
+     .summary = "one forward, one backward in turn; at most pp micro-batches in flight",
+     .placement = Placement::kLinear,
+     .generate = &one_f_one_b_lists},
+    {.name = "interleaved",
+     .summary = "1f1b over vpp chunks a rank; the bubble shrinks by vpp (Megatron-LM's order)",
+     .placement = Placement::kLoop,
+     .uses_vpp = true,
+     .uses_group = true,
+     .illegal = &interleaved_illegal,
+     .generate = &interleaved_lists},
+}};
+
+// clang-format off
+constexpr std::array<std::string_view, 17> kNames = {
+    "gpipe", "1f1b", "eager-1f1b", "1f1b-overlap",
+    "interleaved", "interleaved-pytorch", "interleaved-overlap", "looped-bfs",
+    "zb-h1", "zb-h2", "zb-interleaved", "zb-v", "v-half", "v-min",
+    "dualpipe", "dualpipev", "seq1f1b"};
+// clang-format on
+
+/// Lists beyond this are refused rather than built: about 1.5 GB with their times.
+constexpr std::int64_t kMostActions = std::int64_t{1} << 25;
+
+std::string listed(std::span<const std::string> names) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+Diagnostic unknown_name(std::string_view name) {
+  const std::vector<std::string> all(kNames.begin(), kNames.end());
+  std::vector<std::string> built;
+  for (const ScheduleEntry& entry : kTable) {
+    built.emplace_back(entry.name);
+  }
+  const std::string quoted = "\"" + std::string(name) + "\"";
+  for (const std::string& known : all) {
+    if (known == name) {
+      return {"/schedule", "schedule " + quoted + " is not built yet", "built: " + listed(built)};
+    }
+  }
+  const std::string near = did_you_mean(name, all);
+  return {"/schedule", "unknown schedule " + quoted, near.empty() ? "names: " + listed(all) : near};
+}
+
+void check_positive(std::int32_t value, const char* what, std::vector<Diagnostic>& faults) {
+  if (value < 1) {
+    faults.push_back({"/schedule",
+                      std::string(what) + " is " + std::to_string(value) + ", must be at least 1",
+                      ""});
+  }
+}
+
+std::vector<Diagnostic> size_faults(const ScheduleEntry& entry, const ScheduleSize& size) {
+  std::vector<Diagnostic> faults;
+  const std::string name(entry.name);
+  check_positive(size.pp, "pp", faults);
+  check_positive(size.micro_batches, "micro-batches", faults);
+  check_positive(size.vpp, "vpp", faults);
+  if (size.group < 0) {
+    faults.push_back({"/schedule", "group is negative: " + std::to_string(size.group), ""});
+  }
+  if (size.vpp > 1 && !entry.uses_vpp) {
+    faults.push_back({"/schedule",
+                      name + " runs one chunk a rank, vpp is " + std::to_string(size.vpp),
+                      "set vpp to 1, or take interleaved, which runs vpp chunks a rank"});
+  }
+  if (size.group > 0 && !entry.uses_group) {
+    faults.push_back({"/schedule",
+                      name + " has no micro-batch groups, group is " + std::to_string(size.group),
+                      "leave group out, or take interleaved"});
+  }
+  if (!faults.empty()) {
+    return faults;
+  }
+  const Int128 actions = Int128{2} * size.pp * size.micro_batches * size.vpp;
+  if (actions > kMostActions) {
+    faults.push_back({"/schedule",
+                      "too large to build: pp " + std::to_string(size.pp) + " x " +
+                          std::to_string(size.micro_batches) + " micro-batches x vpp " +
+                          std::to_string(size.vpp) + " x 2 passes " + std::to_string(kMostActions) +
+                          " actions",
+                      "lower one of them"});
+  } else if (entry.illegal != nullptr) {
+    if (std::optional<Diagnostic> fault = entry.illegal(size)) {
+      faults.push_back(*std::move(fault));
+    }
+  }
+  return faults;
+}
+
+}  // namespace
+
+std::span<const ScheduleEntry> schedule_table() {
+  return kTable;
+}
+
+std::span<const std::string_view> schedule_names() {
+  return kNames;
+}
+
+Expected<Schedule> make_schedule(std::string_view name, const ScheduleSize& size) {
+  for (const ScheduleEntry& entry : kTable) {
+    if (entry.name == name) {
+      std::vector<Diagnostic> faults = size_faults(entry, size);
+      if (!faults.empty()) {
+        return refuse(std::move(faults));
+      }
+      return Schedule{std::string(name), size, entry.placement, entry.generate(size)};
+    }
+  }
+  return refuse(unknown_name(name));
+}
+
+}  // namespace foretrain

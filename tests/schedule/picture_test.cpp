@@ -1,0 +1,109 @@
+#include "foretrain/schedule.h"
+#include "sim/base/format.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+/// Rule: the picture shows each action at its time, never wider than asked.
+namespace foretrain {
+namespace {
+
+std::string picture(std::string_view name,
+                    const ScheduleSize& size,
+                    const ChunkCosts& costs,
+                    const PictureScale& scale) {
+  const Expected<Schedule> schedule = make_schedule(name, size);
+  const Expected<ScheduleTiming> timing = time_schedule(*schedule, costs);
+  return schedule_picture(*schedule, *timing, scale);
+}
+
+// By hand: p = 2, m = 2, tF = tB = 1, two columns per unit.
+TEST(Picture, SmallOneIsExact) {
+  EXPECT_EQ(picture("1f1b",
+                    {.pp = 2, .micro_batches = 2},
+                    {Duration{1}, Duration{1}, Duration{0}},
+                    {.width = 80}),
+            "time  0   2   4\n"
+            "   0  F0F1··B0··B1\n"
+            "   1  ··F0B0F1B1··\n");
+}
+
+// A backward of twice the length keeps its name and is drawn on; chunks show their stage.
+TEST(Picture, LongActionsAndChunks) {
+  EXPECT_EQ(picture("gpipe",
+                    {.pp = 1, .micro_batches = 1},
+                    {Duration{1}, Duration{2}, Duration{0}},
+                    {.width = 80}),
+            "time  0   2\n"
+            "   0  F0B0──\n");
+  const std::string chunks =
+      picture("interleaved", {.pp = 2, .micro_batches = 2, .vpp = 2}, {}, {.width = 120});
+  EXPECT_NE(chunks.find("0F00F12F02F1"), std::string::npos) << chunks;
+}
+
+// 2.5 prints as 2.5 when ten ticks are one unit.
+TEST(Picture, AxisIsInTheUsersUnit) {
+  const std::string text = picture("gpipe",
+                                   {.pp = 1, .micro_batches = 4},
+                                   {Duration{5}, Duration{10}, Duration{0}},
+                                   {.width = 80, .unit = Duration{10}});
+  EXPECT_EQ(text.substr(0, text.find('\n')), "time  0   1   2   3   4   5");
+}
+
+TEST(Picture, NeverWiderThanAsked) {
+  for (const int width : {40, 80, 120, 240}) {
+    for (const int m : {4, 8, 64, 512}) {
+      const std::string text =
+          picture("interleaved", {.pp = 4, .micro_batches = m, .vpp = 4}, {}, {.width = width});
+      std::istringstream lines(text);
+      for (std::string line; std::getline(lines, line);) {
+        if (line.find("too wide") == std::string::npos) {
+          EXPECT_LE(display_width(line), width);
+        }
+      }
+      // (m v + p - 1) T units of time; "12F0" takes 4 columns a unit, "F0" 2, beside a margin of 6.
+      const int units = (m * 4 + 3) * 3;
+      EXPECT_EQ(text.find("too wide") == std::string::npos, m < 10 && 2 * units + 6 <= width);
+      EXPECT_EQ(text.find("12F0") != std::string::npos, width >= 240 && m == 4) << text;
+    }
+  }
+}
+
+// A letter of the coarse picture stands for its share of the time: half the columns of a rank that
+// runs forwards for half of it.
+TEST(Picture, CoarseLettersKeepTheShares) {
+  const std::string text = picture("gpipe",
+                                   {.pp = 1, .micro_batches = 1000},
+                                   {Duration{1}, Duration{1}, Duration{0}},
+                                   {.width = 106});
+  EXPECT_EQ(std::count(text.begin(), text.end(), 'F'), 50);
+  EXPECT_EQ(std::count(text.begin(), text.end(), 'B'), 50);
+}
+
+TEST(Picture, ManyRanksAreCut) {
+  const std::string text = picture("gpipe", {.pp = 200, .micro_batches = 1}, {}, {.width = 80});
+  EXPECT_NE(text.find("136 ranks not drawn"), std::string::npos);
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 70);
+}
+
+TEST(Picture, NothingTakesTime) {
+  EXPECT_EQ(picture("gpipe",
+                    {.pp = 2, .micro_batches = 1},
+                    {Duration{0}, Duration{0}, Duration{0}},
+                    {.width = 80}),
+            "nothing takes time\n");
+}
+
+TEST(ExactDecimal, PrintsEveryDigit) {
+  EXPECT_EQ(exact_decimal(Duration{33}, Duration{1}), "33");
+  EXPECT_EQ(exact_decimal(Duration{33}, Duration{10}), "3.3");
+  EXPECT_EQ(exact_decimal(Duration{30}, Duration{10}), "3");
+  EXPECT_EQ(exact_decimal(Duration{-5}, Duration{100}), "-0.05");
+  EXPECT_EQ(exact_decimal(Duration{1'000'001}, Duration{1'000'000}), "1.000001");
+  EXPECT_EQ(exact_decimal(Duration{0}, Duration{1000}), "0");
+}
+
+}  // namespace
+}  // namespace foretrain

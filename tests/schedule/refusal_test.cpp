@@ -1,0 +1,144 @@
+#include "foretrain/schedule.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+/// Rule: what cannot be built or run is refused with text that says what to change; nothing hangs.
+namespace foretrain {
+namespace {
+
+Diagnostic refusal(std::string_view name, const ScheduleSize& size) {
+  const Expected<Schedule> schedule = make_schedule(name, size);
+  return schedule ? Diagnostic{"", "accepted", ""} : schedule.error().list.at(0);
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Refusal, UnknownNamesGetASuggestion) {
+  const Diagnostic fault = refusal("interleave", {.pp = 2, .micro_batches = 2});
+  EXPECT_EQ(fault.pointer, "/schedule");
+  EXPECT_TRUE(has(fault.message, "unknown schedule \"interleave\"")) << fault.message;
+  EXPECT_TRUE(has(fault.hint, "\"interleaved\"")) << fault.hint;
+  EXPECT_TRUE(has(refusal("1F1B", {}).hint, "\"1f1b\""));
+  EXPECT_TRUE(has(refusal("qqqqqqqq", {}).hint, "gpipe"));
+  EXPECT_TRUE(has(refusal("", {}).message, "unknown"));
+}
+
+// The seventeen fixed names are each built or refused by name, never taken for a misspelling.
+TEST(Refusal, KnownNamesThatAreNotBuilt) {
+  EXPECT_EQ(schedule_names().size(), 17U);
+  for (const std::string_view name : schedule_names()) {
+    const bool in_table = std::any_of(
+        schedule_table().begin(), schedule_table().end(), [&](const ScheduleEntry& entry) {
+          return entry.name == name;
+        });
+    const Diagnostic fault = refusal(name, {.pp = 2, .micro_batches = 4});
+    EXPECT_EQ(fault.message == "accepted", in_table) << name;
+    EXPECT_EQ(has(fault.message, "not built yet"), !in_table) << name << ": " << fault.message;
+  }
+}
+
+TEST(Refusal, ChunksWhereThereIsOne) {
+  for (const char* name : {"gpipe", "1f1b"}) {
+    const Diagnostic fault = refusal(name, {.pp = 4, .micro_batches = 8, .vpp = 2});
+    EXPECT_EQ(fault.pointer, "/schedule");
+    EXPECT_TRUE(has(fault.message, "vpp is 2")) << fault.message;
+    EXPECT_TRUE(has(fault.hint, "interleaved")) << fault.hint;
+    EXPECT_TRUE(has(refusal(name, {.pp = 4, .micro_batches = 8, .group = 4}).message, "group"));
+  }
+}
+
+TEST(Refusal, InterleavedSaysWhichParameterToChange) {
+  const Diagnostic few = refusal("interleaved", {.pp = 4, .micro_batches = 3, .vpp = 2});
+  EXPECT_TRUE(has(few.message, "3 micro-batches")) << few.message;
+  EXPECT_TRUE(has(few.hint, "raise micro-batches to 4")) << few.hint;
+  const Diagnostic group =
+      refusal("interleaved", {.pp = 4, .micro_batches = 8, .vpp = 2, .group = 9});
+  EXPECT_TRUE(has(group.hint, "between 4 and 8")) << group.hint;
+  const Diagnostic rest = refusal("interleaved", {.pp = 4, .micro_batches = 9, .vpp = 2});
+  EXPECT_TRUE(has(rest.message, "would hold 1 micro-batches")) << rest.message;
+  EXPECT_TRUE(has(rest.hint, "8 or 12 micro-batches")) << rest.hint;
+}
+
+// Both numbers an interleaved refusal suggests are legal.
+TEST(Refusal, SuggestedSizesAreLegal) {
+  for (int p = 2; p <= 5; ++p) {
+    for (int m = p; m <= 20; ++m) {
+      if (m % p == 0) {
+        continue;
+      }
+      ASSERT_FALSE(make_schedule("interleaved", {.pp = p, .micro_batches = m, .vpp = 2}));
+      for (const int better : {m - m % p, m - m % p + p}) {
+        EXPECT_TRUE(make_schedule("interleaved", {.pp = p, .micro_batches = better, .vpp = 2}));
+      }
+      EXPECT_TRUE(
+          make_schedule("interleaved", {.pp = p, .micro_batches = m, .vpp = 2, .group = m}));
+    }
+  }
+}
+
+TEST(Refusal, EveryFaultAtOnce) {
+  const Expected<Schedule> schedule =
+      make_schedule("1f1b", {.pp = 0, .micro_batches = -1, .vpp = 3, .group = -2});
+  ASSERT_FALSE(schedule.has_value());
+  EXPECT_EQ(schedule.error().list.size(), 4U);
+}
+
+TEST(Refusal, SizesThatWouldNotFitInMemory) {
+  constexpr std::int32_t kHuge = std::numeric_limits<std::int32_t>::max();
+  EXPECT_TRUE(has(refusal("gpipe", {.pp = kHuge, .micro_batches = kHuge}).message, "too large"));
+  EXPECT_TRUE(
+      has(refusal("interleaved", {.pp = 2, .micro_batches = kHuge - 1, .vpp = kHuge}).message,
+          "too large"));
+}
+
+TEST(Refusal, CostsThatAreNegativeOrOverflow) {
+  const Expected<Schedule> schedule = make_schedule("1f1b", {.pp = 2, .micro_batches = 2});
+  ASSERT_TRUE(schedule.has_value());
+  EXPECT_FALSE(time_schedule(*schedule, {Duration{-1}, Duration{2}, Duration{0}}));
+  EXPECT_FALSE(time_schedule(*schedule, {Duration::max(), Duration{2}, Duration{0}}));
+  EXPECT_FALSE(time_schedule(*schedule, {Duration{1}, Duration{2}, Duration::max()}));
+  EXPECT_TRUE(time_schedule(*schedule, {Duration{0}, Duration{0}, Duration{0}}));
+}
+
+// Rank 0 waits for the backward of micro-batch 0 before its second forward; rank 1 wants both
+// first.
+TEST(Deadlock, ShowsTheBlockedGrid) {
+  const Expected<Schedule> schedule = parse_schedule_csv("0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n");
+  ASSERT_TRUE(schedule.has_value());
+  const Expected<ScheduleTiming> timing = time_schedule(*schedule, {});
+  ASSERT_FALSE(timing.has_value());
+  const std::string message = timing.error().list[0].message;
+  EXPECT_TRUE(has(message, "deadlock after 2 of 8 actions")) << message;
+  EXPECT_TRUE(has(message, "rank 0: 0F0 [0B0] 0F1 0B1   waits for 1B0 of rank 1")) << message;
+  EXPECT_TRUE(has(message, "rank 1: 1F0 [1F1] 1B0 1B1   waits for 0F1 of rank 0")) << message;
+  EXPECT_EQ(find_deadlock(*schedule), message);
+  EXPECT_EQ(schedule_faults(*schedule), std::vector<std::string>{message});
+}
+
+// Each way to spoil a good list is found; an untouched one passes.
+TEST(Faults, SpoiltLists) {
+  const Expected<Schedule> good = make_schedule("1f1b", {.pp = 2, .micro_batches = 2});
+  ASSERT_TRUE(good.has_value());
+  EXPECT_TRUE(schedule_faults(*good).empty());
+  const auto spoilt = [&](auto&& change) {
+    Schedule schedule = *good;
+    change(schedule.ranks);
+    const std::vector<std::string> faults = schedule_faults(schedule);
+    return faults.empty() ? std::string("valid") : faults[0];
+  };
+  EXPECT_TRUE(has(spoilt([](auto& ranks) { ranks[0].pop_back(); }), "0B1 is missing"));
+  EXPECT_TRUE(has(spoilt([](auto& ranks) { ranks[0].push_back(ranks[0][0]); }), "stands twice"));
+  EXPECT_TRUE(has(spoilt([](auto& ranks) { ranks[0][0].stage = 1; }), "belongs to rank 1"));
+  EXPECT_TRUE(has(spoilt([](auto& ranks) { ranks[0][0].micro_batch = 2; }), "is outside"));
+  EXPECT_TRUE(
+      has(spoilt([](auto& ranks) { std::swap(ranks[1][0], ranks[1][1]); }), "before its forward"));
+  EXPECT_TRUE(has(spoilt([](auto& ranks) { ranks.pop_back(); }), "1 lists for pp 2"));
+}
+
+}  // namespace
+}  // namespace foretrain
