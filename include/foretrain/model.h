@@ -24,12 +24,14 @@ std::vector<BlockKind> model_blocks(const ModelConfig& model);
 struct ParameterCount {
   std::int64_t total = 0;
   std::int64_t active = 0;           ///< per token (MoE: top-k routed and shared experts only)
-  std::int64_t input_embedding = 0;  ///< token table and learned positions; 0 in FLOPs terms
+  std::int64_t input_embedding = 0;  ///< looked up, never multiplied: learned positions and an
+                                     ///< untied token table (a tied one is the head's matrix)
   std::int64_t mtp = 0;              ///< multi-token-prediction modules, on top of total
 };
 ParameterCount count_parameters(const ModelConfig& model);
 
 /// Parameters of one block held by one of `tp` ranks: split matrices are divided, norms replicated.
+/// A tied head holds its norm only: see stage_parameters.
 std::int64_t block_parameters(const ModelConfig& model, BlockKind kind, std::int64_t tp);
 
 enum class FlopsConvention { kCausal, kFull, kHardware };
@@ -97,8 +99,13 @@ struct BlockContext {
   bool fused_operators = true;
   bool flash_attention = true;
   bool fused_gradient_accumulation = true;
-  bool textbook = false;  ///< no gather of the saved input in backward (costs: constant)
+  bool textbook = false;  ///< no gather of the saved input in backward, weight gradients wait for
+                          ///< the collective before them (costs: constant)
+  std::vector<std::string> recompute_modules;  ///< kModules: core_attn, layernorm, mlp
 };
+
+/// Dense, embedding and head blocks of plain attention. MoE blocks and multi-latent attention have
+/// no operators yet: every list is empty.
 BlockOperators block_operators(const ModelConfig& model,
                                BlockKind kind,
                                const BlockContext& context);
@@ -124,6 +131,10 @@ struct StageSlice {
 /// Slices from the resolved layers_per_stage: embedding on the first virtual stage, head on the
 /// last.
 std::vector<StageSlice> stage_slices(const ModelConfig& model, const Parallelism& parallelism);
+
+/// Parameters of a stage held by one of `tp` ranks; a stage with a tied head but no embedding keeps
+/// a copy of the table.
+std::int64_t stage_parameters(const ModelConfig& model, const StageSlice& slice, std::int64_t tp);
 
 /// Names of the presets in scenarios/models/.
 std::vector<std::string> model_presets();
