@@ -59,6 +59,7 @@ const std::map<std::string, std::string>& public_headers() {
       {"program", "program"},
       {"timeline", "timeline"},
       {"scenario", "scenario"},
+      {"quantity", "scenario"},
       {"model_config", "scenario"},
       {"topology_spec", "scenario"},
       {"topology", "cluster"},
