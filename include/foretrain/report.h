@@ -140,6 +140,8 @@ struct TraceOptions {
   std::int64_t gpu_memory = 0;  ///< deviceProperties
   std::string gpu_name;
   std::int64_t world_size = 1;
+  /// Ranks per group of each group kind; needed of a folded program, whose groups hold classes.
+  std::vector<std::int64_t> group_sizes;
 };
 
 /// Bytes a trace of these ranks and steps will take uncompressed, within a few percent.
