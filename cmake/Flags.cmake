@@ -3,6 +3,8 @@ add_library(foretrain_flags INTERFACE)
 target_compile_options(foretrain_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wold-style-cast -Wnon-virtual-dtor
   -Woverloaded-virtual -Wnull-dereference -Wdouble-promotion
+  # Part of -Wconversion in clang only; indices are int32 throughout.
+  -Wno-sign-conversion
   # The same sums on every compiler and machine: no fused multiply-add behind our back.
   -ffp-contract=off)
 # GCC 12 sees null pointers and overlapping copies inside std::vector and std::string when it

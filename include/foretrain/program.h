@@ -19,14 +19,15 @@
 ///  too.
 ///  * kLocal: start = max(stream, dependencies, host launch), end = start + duration.
 ///  * kCollective: a member is there from its own start (as kLocal); all members of its group begin
-///  the
-///    transfer at the latest start and end together: begin + the longest duration any member
-///    states. The n-th collective an instance issues on a group kind meets the n-th of every other
-///    member.
-///  * kSend: as kLocal; kReceive: end = max(own start, end of the matching send). Send and receive
-///  match
-///    by (instance, peer instance, message).
+///    the transfer at the latest start and end together: begin + the longest duration any member
+///    states. The n-th collective of a step, in list order, that an instance issues on a group kind
+///    meets the n-th of every other member.
+///  * kSend: as kLocal; kReceive: end = max(own start, end of the matching send), its work is not
+///    used. Send and receive match by (instance, peer instance, message) within a step; a template
+///    sends a message at most once and receives a message at most once.
 ///  * Durations: sum over resources of work * factor, rounded up once.
+///  * Host: no task of step k starts before (end of its template's host_sync_task in step k - 1; 0
+///    in the first step, and without such a task) + call launch offset + task launch offset.
 namespace foretrain {
 
 /// What a duration is made of; each is priced by its own factor.
@@ -93,7 +94,7 @@ struct Template {
   std::vector<Call> calls;
   std::vector<CallDependency> dependencies;
   std::int32_t task_count = 0;
-  std::int32_t step_end_task = -1;   ///< the end of this task ends the instance's step (optimizer)
+  std::int32_t step_end_task = -1;   ///< its end ends the instance's step; on stream 0 (optimizer)
   std::int32_t host_sync_task = -1;  ///< the host waits for it before the next step; -1: never
   std::int64_t base_bytes = 0;       ///< memory held throughout
   std::int32_t stage = 0;            ///< label: pipeline rank
@@ -107,6 +108,7 @@ struct Instance {
   std::int64_t multiplicity = 1;  ///< ranks this instance stands for
   std::array<std::int32_t, kPeerSlots> peers = {-1, -1};  ///< instance indices
   std::vector<std::int32_t> groups;  ///< per group kind: index into Program::groups[kind]; -1: none
+                                     ///< (then no task may be a collective of that kind)
   std::int32_t factor_set = 0;       ///< index into Program::factor_sets
 };
 
@@ -121,6 +123,9 @@ struct FactorSet {
   bool operator==(const FactorSet&) const = default;
 };
 bool operator==(const FactorWindow& a, const FactorWindow& b);
+/// The base times every window that holds the step, each product rounded up; windows hold no step
+/// before the first measured one (negative).
+Factors factors_at(const FactorSet& set, std::int64_t measured_step);
 
 enum class StreamRole : std::uint8_t {
   kPrimary,     ///< the compute stream: its idle time is explained

@@ -23,6 +23,12 @@ struct Span {
 
 /// Sums over the measured steps for one instance. Its window runs from the end of its step before
 /// the first measured one to the end of its last: busy + exposed + host + idle == window, exactly.
+/// busy: stream 0 from start (a collective: from the begin of its transfer) to end; a receive or a
+/// late member there is idle time. A gap before a task of stream 0 belongs to what the task waited
+/// for last (ties: dependencies before the host, then the lowest stream): the host; a stream of
+/// role kCollective, then the part its transfers cover is exposed and the rest idle; else idle.
+/// transfer, member_wait, bytes, point_to_point and received count the tasks of measured steps;
+/// the first three those on streams of role kCollective (a kLocal task there is a transfer too).
 struct RankAccount {
   Duration window{};
   std::vector<Duration> busy;     ///< per busy account, primary stream
@@ -40,7 +46,7 @@ struct RankAccount {
 
 struct Timeline {
   std::vector<Instant> step_ends;  ///< latest step end over instances, measured steps, from -1 on
-  std::vector<std::vector<Instant>> instance_step_ends;  ///< the same per instance
+  std::vector<std::vector<Instant>> instance_step_ends;  ///< the same, [instance][step]
   Instant isolated_end{};             ///< end of everything when one cold step runs alone
   std::vector<RankAccount> accounts;  ///< per instance
   std::vector<Span> spans;  ///< recorded instances, measured steps; by instance, then start

@@ -1,0 +1,135 @@
+#include "sim/engine/deadlock.h"
+
+#include "sim/engine/plan.h"
+
+#include <string>
+
+namespace foretrain {
+namespace {
+
+class Blockage {
+ public:
+  Blockage(const Program& program, const std::vector<std::vector<std::int32_t>>& progress)
+      : program_(program), progress_(progress) {
+    for (const Template& list : program.templates) {
+      lists_.push_back(flatten(program, list));
+    }
+  }
+
+  Deadlock describe() const {
+    Deadlock result;
+    for (std::size_t i = 0; i < program_.instances.size(); ++i) {
+      const auto instance = static_cast<std::int32_t>(i);
+      for (std::size_t s = 0; s < program_.streams.size(); ++s) {
+        const std::int32_t head = head_of(instance, static_cast<std::int32_t>(s));
+        if (head >= 0) {
+          result.blocked.push_back({instance,
+                                    program_.instances[i].rank,
+                                    name_of(instance, head),
+                                    reason(instance, head)});
+        }
+      }
+    }
+    return result;
+  }
+
+ private:
+  const FlatList& list_of(std::int32_t instance) const {
+    return lists_[program_.instances[instance].template_index];
+  }
+
+  const Call& call_of(std::int32_t instance, std::int32_t task) const {
+    const Template& list = program_.templates[program_.instances[instance].template_index];
+    return list.calls[list_of(instance).tasks[task].call];
+  }
+
+  std::int32_t head_of(std::int32_t instance, std::int32_t stream) const {
+    const std::vector<std::int32_t>& tasks = list_of(instance).streams[stream];
+    const std::int32_t done = progress_[instance][stream];
+    return done < static_cast<std::int32_t>(tasks.size()) ? tasks[done] : -1;
+  }
+
+  bool done(std::int32_t instance, std::int32_t task) const {
+    const FlatTask& entry = list_of(instance).tasks[task];
+    return entry.position < progress_[instance][entry.task->stream];
+  }
+
+  /// The first dependency that is not done; -1: none.
+  std::int32_t open_wait(std::int32_t instance, std::int32_t task) const {
+    const FlatList& list = list_of(instance);
+    const FlatTask& entry = list.tasks[task];
+    for (std::int32_t w = 0; w < entry.wait_count; ++w) {
+      const FlatWait& wait = list.waits[entry.first_wait + w];
+      if (!wait.previous_step && !done(instance, wait.producer)) {
+        return wait.producer;
+      }
+    }
+    return -1;
+  }
+
+  /// "3F5 pp receive": stage, block, micro-batch, label.
+  std::string name_of(std::int32_t instance, std::int32_t task) const {
+    const Task& entry = *list_of(instance).tasks[task].task;
+    const Call& call = call_of(instance, task);
+    std::string name = call.stage < 0 ? "" : std::to_string(call.stage);
+    name += program_.blocks[call.block].name;
+    name += call.micro_batch < 0 ? "" : std::to_string(call.micro_batch);
+    const bool labelled = entry.label < static_cast<std::int32_t>(program_.labels.size());
+    return labelled ? name + " " + program_.labels[entry.label] : name;
+  }
+
+  std::string reason(std::int32_t instance, std::int32_t task) const {
+    const std::int32_t wait = open_wait(instance, task);
+    if (wait >= 0) {
+      return name_of(instance, wait);
+    }
+    const Task& entry = *list_of(instance).tasks[task].task;
+    if (entry.kind == TaskKind::kCollective) {
+      return missing_member(instance, task);
+    }
+    const std::int32_t peer = program_.instances[instance].peers[entry.peer_slot];
+    return "send of message " + std::to_string(call_of(instance, task).message) + " by rank " +
+           std::to_string(program_.instances[peer].rank);
+  }
+
+  std::string missing_member(std::int32_t instance, std::int32_t task) const {
+    const std::int32_t kind = list_of(instance).tasks[task].task->group_kind;
+    const std::int32_t ordinal = list_of(instance).tasks[task].ordinal;
+    const std::int32_t group = program_.instances[instance].groups[kind];
+    for (const std::int32_t member : program_.groups[kind][group]) {
+      if (!arrived(member, kind, ordinal)) {
+        return program_.group_kinds[kind] + " collective " + std::to_string(ordinal) + " of rank " +
+               std::to_string(program_.instances[member].rank);
+      }
+    }
+    return "";
+  }
+
+  bool arrived(std::int32_t instance, std::int32_t kind, std::int32_t ordinal) const {
+    for (std::size_t s = 0; s < program_.streams.size(); ++s) {
+      const std::int32_t head = head_of(instance, static_cast<std::int32_t>(s));
+      if (head < 0) {
+        continue;
+      }
+      const FlatTask& task = list_of(instance).tasks[head];
+      if (task.task->kind == TaskKind::kCollective && task.task->group_kind == kind &&
+          task.ordinal == ordinal) {
+        return open_wait(instance, head) < 0;
+      }
+    }
+    return false;
+  }
+
+  const Program& program_;
+  const std::vector<std::vector<std::int32_t>>& progress_;
+  std::vector<FlatList> lists_;
+};
+
+}  // namespace
+
+Deadlock describe_deadlock(const Program& program,
+                           const std::vector<std::vector<std::int32_t>>& progress) {
+  return Blockage(program, progress).describe();
+}
+
+}  // namespace foretrain

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "foretrain/program.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace foretrain {
+
+/// Which group kinds and peer slots each template's tasks use; the rest couples nobody.
+struct TemplateUse {
+  std::vector<bool> kinds;  ///< per group kind
+  std::array<bool, kPeerSlots> slots{};
+};
+std::vector<TemplateUse> template_uses(const Program& program);
+
+/// The coarsest partition of the instances that is finer than `colours` and stable: instances of
+/// one class see the same set of classes in each group they use and the same class behind each peer
+/// they use. Classes are numbered by their lowest instance.
+std::vector<std::int32_t> stable_partition(const Program& program,
+                                           std::vector<std::int32_t> colours);
+
+}  // namespace foretrain
