@@ -38,14 +38,17 @@ class DeviceMesh {
   Coordinates coordinates(std::int64_t rank) const;
   std::int64_t rank(const Coordinates& at) const;
 
-  /// Groups of "tp", "cp", "dp", "pp", "ep", "edp" (expert data parallel), "dp-cp" (gradients), or
-  /// "model" (all ranks of one replica), sorted by their first rank.
+  /// Groups of "tp", "cp", "dp", "pp", "ep", "etp", "edp" (expert data parallel), "dp-cp"
+  /// (gradients), or "model" (all ranks of one replica: tp x cp x pp), sorted by their first rank.
+  /// Experts are laid over a stage's ranks as the order says, tp read as etp, dp as edp, cp as 1.
   std::vector<ProcessGroup> groups(std::string_view dimension) const;
 
   /// Whether every group of the dimension lies inside one node.
   bool inside_node(std::string_view dimension) const;
 
  private:
+  std::vector<ProcessGroup> expert_groups(std::string_view dimension) const;
+
   MeshSize size_;
   std::int64_t stride_tp_ = 1, stride_cp_ = 1, stride_dp_ = 1, stride_pp_ = 1;
 };
