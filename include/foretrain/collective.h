@@ -29,6 +29,9 @@ struct LinkModel {
   Duration fixed{};              ///< start-up of each collective
   bool topology_latency = true;  ///< count the links' own latencies
   bool free = false;             ///< every transfer takes zero time
+  /// Of a hierarchical collective's shorter part (in-node or between nodes), the share hidden under
+  /// the longer by pipelining chunks: 0 = phase after phase, 1 = only the longer counts.
+  double phase_overlap = 0.0;
 };
 
 /// Time of one collective and where it is spent.

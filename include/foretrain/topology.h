@@ -39,7 +39,8 @@ struct GroupShape {
   bool even = true;                 ///< every node holds the same number
   Bandwidth inside;                 ///< per rank, slowest link between members of one node
   Duration inside_latency{};
-  Bandwidth across;  ///< per rank, slowest link between nodes, NICs shared fairly
+  Bandwidth across;  ///< per rank, slowest link between nodes, NICs shared fairly, neighbours only
+  Bandwidth across_all_pairs;  ///< the same when every member talks to every other; 0: as across
   Duration across_latency{};
   std::string slowest_link_inside;  ///< link ids, for reports
   std::string slowest_link_across;

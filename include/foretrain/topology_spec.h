@@ -41,7 +41,7 @@ struct TopologySpec {
   std::string node_interconnect;  ///< "nvswitch" or "pcie"
   int gpus_per_node = 8;
   int nics_per_node = 8;
-  int nvswitches_per_node = 4;  ///< drawn in the graph; each GPU's bandwidth is split over them
+  int nvswitches_per_node = 4;  ///< stated; the graph has one logical switch of full bandwidth
   Bandwidth nvlink_bandwidth;   ///< per GPU, one direction
   Duration nvlink_latency{};    ///< GPU to GPU through the switch
   Bandwidth pcie_bandwidth;     ///< GPU to NIC
@@ -61,6 +61,7 @@ struct TopologySpec {
   double nic_efficiency = 0;
   Duration collective_latency_inside{};        ///< fixed start-up of one collective inside a node
   Duration collective_latency_hop{};           ///< per ring hop between nodes
+  double collective_phase_overlap = 0;         ///< 0 .. 1; LinkModel::phase_overlap
   std::map<std::string, std::string> sources;  ///< JSON pointer -> where the constant comes from
 };
 

@@ -1,0 +1,48 @@
+#include "sim/base/format.h"
+#include "sim/cluster/topology_graph.h"
+
+#include <ostream>
+#include <sstream>
+
+#include <boost/graph/graphviz.hpp>
+
+namespace foretrain {
+namespace {
+
+const char* shape_of(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kGpu:
+      return "box";
+    case DeviceKind::kNic:
+      return "house";
+    case DeviceKind::kNvSwitch:
+    case DeviceKind::kPcieSwitch:
+      return "octagon";
+    case DeviceKind::kLeaf:
+    case DeviceKind::kSpine:
+    case DeviceKind::kCore:
+      return "ellipse";
+  }
+  return "box";
+}
+
+}  // namespace
+
+std::string Topology::dot() const {
+  const Drawing& drawing = graph_->drawing();
+  std::ostringstream text;
+  const auto device = [&](std::ostream& out, std::size_t vertex) {
+    const Device& at = drawing.devices[vertex];
+    out << "[label=\"" << at.name << "\", shape=" << shape_of(at.kind) << "]";
+  };
+  const auto link = [&](std::ostream& out, const DeviceGraph::edge_descriptor& edge) {
+    const Link& at = drawing.links[static_cast<std::size_t>(drawing.graph[edge].link)];
+    out << "[label=\"" << human_rate(static_cast<double>(at.capacity.bytes_per_second))
+        << "\", tooltip=\"" << at.id << "\"]";
+  };
+  const auto graph = [](std::ostream& out) { out << "rankdir=BT;\nnode [fontname=\"sans\"];\n"; };
+  boost::write_graphviz(text, drawing.graph, device, link, graph);
+  return text.str();
+}
+
+}  // namespace foretrain

@@ -1,0 +1,203 @@
+#include "sim/cluster/layout.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace foretrain {
+namespace {
+
+/// More spines than this are drawn as fewer and wider ones.
+constexpr std::int64_t kMaxSpines = 64;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+Bandwidth scale(Bandwidth line, double factor) {
+  const auto rate = std::llround(static_cast<double>(line.bytes_per_second) * factor);
+  return {std::max<std::int64_t>(rate, 1)};
+}
+
+void check_positive(const char* key, std::int64_t value, std::vector<Diagnostic>& faults) {
+  if (value <= 0) {
+    faults.push_back({std::string("/") + key, std::string(key) + " must be positive", ""});
+  }
+}
+
+std::vector<Diagnostic> spec_faults(const TopologySpec& spec) {
+  std::vector<Diagnostic> faults;
+  check_positive("gpus_per_node", spec.gpus_per_node, faults);
+  const bool pcie = spec.node_interconnect == "pcie";
+  if (!pcie) {
+    check_positive("nvlink_bandwidth", spec.nvlink_bandwidth.bytes_per_second, faults);
+  }
+  if (pcie || spec.fabric != FabricKind::kNone) {
+    check_positive("pcie_bandwidth", spec.pcie_bandwidth.bytes_per_second, faults);
+  }
+  if (spec.fabric != FabricKind::kNone) {
+    check_positive("nics_per_node", spec.nics_per_node, faults);
+    check_positive("nic_bandwidth", spec.nic_bandwidth.bytes_per_second, faults);
+    check_positive("nodes_per_leaf_group", spec.nodes_per_leaf_group, faults);
+  }
+  if (spec.oversubscription < 1.0 || spec.pod_oversubscription < 1.0) {
+    faults.push_back({spec.oversubscription < 1.0 ? "/oversubscription" : "/pod_oversubscription",
+                      "must be at least 1 (1 = full bisection)",
+                      ""});
+  }
+  if (spec.fabric == FabricKind::kClos && spec.gpus_per_node > 0 &&
+      spec.gpus_per_pod % spec.gpus_per_node != 0) {
+    faults.push_back({"/gpus_per_pod", "must be a whole number of nodes", ""});
+  }
+  return faults;
+}
+
+std::vector<Diagnostic> size_faults(const TopologySpec& spec, std::int64_t gpus) {
+  const std::string pointer = "/cluster/gpus";
+  if (gpus < 1) {
+    return {{pointer, "gpus is " + std::to_string(gpus) + ", must be at least 1", ""}};
+  }
+  if (spec.max_gpus > 0 && gpus > spec.max_gpus) {
+    return {{pointer,
+             std::to_string(gpus) + " GPUs, but " + spec.name + " describes at most " +
+                 std::to_string(spec.max_gpus),
+             ""}};
+  }
+  if (spec.fabric == FabricKind::kNone && gpus > spec.gpus_per_node) {
+    return {{pointer,
+             std::to_string(gpus) + " GPUs, but " + spec.name +
+                 " has no network between nodes of " + std::to_string(spec.gpus_per_node),
+             ""}};
+  }
+  return {};
+}
+
+/// Pods, leaf groups, rails.
+void place(Layout& layout) {
+  const TopologySpec& spec = layout.spec;
+  layout.nodes = divide_up(layout.gpus, spec.gpus_per_node);
+  layout.nodes_per_pod = layout.nodes;
+  if (spec.fabric == FabricKind::kClos && spec.gpus_per_pod > 0) {
+    layout.nodes_per_pod =
+        std::min<std::int64_t>(layout.nodes, spec.gpus_per_pod / spec.gpus_per_node);
+  }
+  layout.pods = divide_up(layout.nodes, layout.nodes_per_pod);
+  layout.groups_per_pod = divide_up(layout.nodes_per_pod, std::max(spec.nodes_per_leaf_group, 1));
+  layout.leaves_per_group = spec.fabric == FabricKind::kRailOptimized ? spec.nics_per_node : 1;
+}
+
+/// Switch counts above the leaves and the capacities that the oversubscription leaves.
+void size_fabric(Layout& layout) {
+  const TopologySpec& spec = layout.spec;
+  const std::int64_t leaves_per_pod = layout.groups_per_pod * layout.leaves_per_group;
+  if (leaves_per_pod == 1 && layout.pods == 1) {
+    return;  // one switch joins everything
+  }
+  const std::int64_t nodes_below =
+      std::min<std::int64_t>(spec.nodes_per_leaf_group, layout.nodes_per_pod);
+  const std::int64_t ports = nodes_below * spec.nics_per_node / layout.leaves_per_group;
+  const double uplinks = static_cast<double>(ports) / spec.oversubscription;
+  layout.spines_per_pod =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(std::floor(uplinks)), 1, kMaxSpines);
+  const double spines = static_cast<double>(layout.spines_per_pod);
+  layout.leaf_uplink = scale(spec.nic_bandwidth, uplinks / spines);
+  layout.spine_uplink =
+      scale(layout.leaf_uplink, static_cast<double>(leaves_per_pod) / spec.pod_oversubscription);
+}
+
+}  // namespace
+
+Duration link_latency(Duration stated) {
+  return std::max(stated, Duration{1});
+}
+
+Expected<Layout> lay_out(const TopologySpec& spec, std::int64_t gpus) {
+  std::vector<Diagnostic> faults = spec_faults(spec);
+  if (faults.empty()) {
+    faults = size_faults(spec, gpus);
+  }
+  if (!faults.empty()) {
+    return refuse(std::move(faults));
+  }
+  Layout layout;
+  layout.spec = spec;
+  layout.gpus = gpus;
+  place(layout);
+  if (layout.has_fabric()) {
+    size_fabric(layout);
+  }
+  return layout;
+}
+
+std::int64_t Layout::gpus_in_node(std::int64_t node) const {
+  return std::min<std::int64_t>(spec.gpus_per_node, gpus - node * spec.gpus_per_node);
+}
+
+std::int64_t Layout::group_of(std::int64_t node) const {
+  return pod_of(node) * groups_per_pod + node % nodes_per_pod / spec.nodes_per_leaf_group;
+}
+
+std::int64_t Layout::place_in_group(std::int64_t node) const {
+  return node % nodes_per_pod % spec.nodes_per_leaf_group;
+}
+
+std::int64_t Layout::nic_of(std::int64_t rank) const {
+  return rank % spec.gpus_per_node * spec.nics_per_node / spec.gpus_per_node;
+}
+
+std::int64_t Layout::leaf_of(std::int64_t node, std::int64_t nic) const {
+  return group_of(node) * leaves_per_group + nic % leaves_per_group;
+}
+
+Bandwidth Layout::nic_share() const {
+  const Int128 node_rate = Int128{spec.nic_bandwidth.bytes_per_second} * spec.nics_per_node;
+  const auto share = static_cast<std::int64_t>(node_rate / spec.gpus_per_node);
+  return std::min(Bandwidth{std::max<std::int64_t>(share, 1)}, spec.pcie_bandwidth);
+}
+
+Bandwidth Layout::inside_bandwidth() const {
+  return spec.node_interconnect == "pcie" ? spec.pcie_bandwidth : spec.nvlink_bandwidth;
+}
+
+Duration Layout::inside_latency() const {
+  const bool pcie = spec.node_interconnect == "pcie";
+  return pcie ? 2 * link_latency(spec.pcie_latency) : std::max(spec.nvlink_latency, Duration{2});
+}
+
+std::string Layout::nic_name(std::int64_t node, std::int64_t nic) const {
+  return "n" + std::to_string(node) + ".nic" + std::to_string(nic);
+}
+
+std::string Layout::hub_name(std::int64_t node) const {
+  const char* hub = spec.node_interconnect == "pcie" ? ".pcie0" : ".nvs0";
+  return "n" + std::to_string(node) + hub;
+}
+
+std::string Layout::leaf_name(std::int64_t leaf) const {
+  return "leaf" + std::to_string(leaf / leaves_per_group) + "." +
+         std::to_string(leaf % leaves_per_group);
+}
+
+std::string Layout::spine_name(std::int64_t pod, std::int64_t spine) const {
+  const std::string name = "spine" + std::to_string(spine);
+  return pods > 1 ? "pod" + std::to_string(pod) + "." + name : name;
+}
+
+Duration across_latency(const Layout& layout, std::int64_t from, std::int64_t to, bool same_rail) {
+  const TopologySpec& spec = layout.spec;
+  const std::int64_t a = layout.node_of(from);
+  const std::int64_t b = layout.node_of(to);
+  const bool pcie = spec.node_interconnect == "pcie";
+  const std::int64_t host_links = pcie ? 4 : 2;  // through the PCIe switch at both ends
+  Duration latency =
+      host_links * link_latency(spec.pcie_latency) + 2 * link_latency(spec.nic_latency);
+  const std::int64_t leaf_a = layout.leaf_of(a, layout.nic_of(from));
+  const std::int64_t leaf_b = layout.leaf_of(b, layout.nic_of(same_rail ? from : to));
+  if (layout.pod_of(a) != layout.pod_of(b)) {
+    latency += 4 * link_latency(spec.switch_latency);
+  } else if (leaf_a != leaf_b) {
+    latency += 2 * link_latency(spec.switch_latency);
+  }
+  return latency;
+}
+
+}  // namespace foretrain

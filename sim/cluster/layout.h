@@ -1,0 +1,57 @@
+#pragma once
+
+#include "foretrain/topology.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// Where everything sits, by arithmetic alone: the graph is drawn from it, and group shapes are
+/// read off it without a graph.
+namespace foretrain {
+
+struct Layout {
+  TopologySpec spec;
+  std::int64_t gpus = 0;
+  std::int64_t nodes = 0;
+  std::int64_t nodes_per_pod = 0;
+  std::int64_t pods = 1;
+  std::int64_t groups_per_pod = 1;    ///< leaf groups
+  std::int64_t leaves_per_group = 1;  ///< rails, or one switch
+  std::int64_t spines_per_pod = 0;    ///< also the number of cores when there are several pods
+  Bandwidth leaf_uplink;              ///< of one link from a leaf to a spine
+  Bandwidth spine_uplink;             ///< of one link from a spine to a core
+
+  bool has_fabric() const { return nodes > 1; }
+  std::int64_t leaves() const { return pods * groups_per_pod * leaves_per_group; }
+  std::int64_t gpus_in_node(std::int64_t node) const;
+  std::int64_t node_of(std::int64_t rank) const { return rank / spec.gpus_per_node; }
+  std::int64_t pod_of(std::int64_t node) const { return node / nodes_per_pod; }
+  std::int64_t group_of(std::int64_t node) const;        ///< leaf group, counted over all pods
+  std::int64_t place_in_group(std::int64_t node) const;  ///< of a node among its leaf group's
+  std::int64_t nic_of(std::int64_t rank) const;          ///< first NIC of a GPU in its node
+  std::int64_t leaf_of(std::int64_t node, std::int64_t nic) const;
+
+  /// Fair share of the node's NICs, at most what PCIe carries.
+  Bandwidth nic_share() const;
+  Bandwidth inside_bandwidth() const;
+  Duration inside_latency() const;
+
+  std::string gpu_name(std::int64_t rank) const { return "gpu" + std::to_string(rank); }
+  std::string nic_name(std::int64_t node, std::int64_t nic) const;
+  std::string hub_name(std::int64_t node) const;  ///< the NVSwitch or PCIe switch of a node
+  std::string leaf_name(std::int64_t leaf) const;
+  std::string spine_name(std::int64_t pod, std::int64_t spine) const;
+  std::string core_name(std::int64_t core) const { return "core" + std::to_string(core); }
+};
+
+/// A link's latency is at least a picosecond, so that walks along shortest paths end.
+Duration link_latency(Duration stated);
+
+Expected<Layout> lay_out(const TopologySpec& spec, std::int64_t gpus);
+
+/// Rank to rank between nodes along the shortest route. `same_rail` matters on rail-optimised
+/// fabrics alone.
+Duration across_latency(const Layout& layout, std::int64_t from, std::int64_t to, bool same_rail);
+
+}  // namespace foretrain
