@@ -168,7 +168,10 @@ FoldedProgram fold(const Program& program);
 /// The same program under other assumptions; used to split idle time (MODEL 8).
 Program without_factors(const Program& program);
 Program with_free_point_to_point(const Program& program);
-/// Every template's work on each stream scaled so that all templates carry the mean.
+/// The work of kLocal and kCollective tasks scaled, on each stream of role kPrimary or kCollective
+/// by itself, so that every template with work there carries the mean over its ranks (weighted by
+/// multiplicity). Tasks with kOptimizer work stay. Templates that carry the mean already keep their
+/// blocks; others get scaled copies, each work to the nearest picosecond.
 Program with_equal_templates(const Program& program);
 
 }  // namespace foretrain

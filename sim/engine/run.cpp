@@ -50,7 +50,8 @@ RunResult run_dataflow(const Program& program, const RunOptions& options) {
 }
 
 RunResult run(const Program& program, const RunOptions& options) {
-  RunResult result = run_dataflow(program, options);
+  RunResult result = options.evaluator == Evaluator::kEvent ? run_events(program, options)
+                                                            : run_dataflow(program, options);
   if (auto* timeline = std::get_if<Timeline>(&result)) {
     const auto key = [](const Span& span) {
       return std::tuple(span.instance, span.start, span.step, span.call, span.task);

@@ -272,7 +272,7 @@ TEST_P(Run, CollectivesInOppositeOrderDeadlock) {
 
 INSTANTIATE_TEST_SUITE_P(Evaluators,
                          Run,
-                         testing::Values(Evaluator::kDataflow),
+                         testing::Values(Evaluator::kDataflow, Evaluator::kEvent),
                          [](const auto& tested) {
                            return tested.param == Evaluator::kEvent ? "Event" : "Dataflow";
                          });

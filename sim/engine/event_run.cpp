@@ -1,0 +1,275 @@
+#include "sim/engine/event_run.h"
+
+#include <algorithm>
+
+namespace foretrain {
+namespace {
+
+UnrolledTemplate unroll(const Program& program, const Template& list) {
+  UnrolledTemplate result;
+  result.streams.resize(program.streams.size());
+  std::vector<std::int32_t> issued(program.group_kinds.size(), 0);
+  for (std::size_t c = 0; c < list.calls.size(); ++c) {
+    const Call& call = list.calls[c];
+    const Block& block = program.blocks[call.block];
+    for (std::size_t t = 0; t < block.tasks.size(); ++t) {
+      const Task& task = block.tasks[t];
+      const auto own = static_cast<std::int32_t>(result.tasks.size());
+      UnrolledTask entry{
+          &task, &call, static_cast<std::int32_t>(c), static_cast<std::int32_t>(t), -1, {}};
+      if (task.kind == TaskKind::kCollective) {
+        entry.ordinal = issued[task.group_kind]++;
+      } else if (task.kind == TaskKind::kSend) {
+        result.sends[call.message] = own;
+      } else if (task.kind == TaskKind::kReceive) {
+        result.receives[call.message] = own;
+      }
+      for (std::int32_t d = 0; d < task.dependency_count; ++d) {
+        const std::int32_t local = block.dependencies[task.first_dependency + d];
+        entry.dependencies.push_back({0, call.first_task + local, false});
+      }
+      result.streams[task.stream].push_back(own);
+      result.tasks.push_back(std::move(entry));
+    }
+    for (std::int32_t d = 0; d < call.dependency_count; ++d) {
+      const CallDependency& dependency = list.dependencies[call.first_dependency + d];
+      result.tasks[call.first_task + dependency.task].dependencies.push_back(dependency);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+EventRun::EventRun(const Program& program, std::int32_t steps, std::int64_t first_measured)
+    : program_(program), steps_(steps), first_measured_(first_measured) {
+  for (const Template& list : program.templates) {
+    lists_.push_back(unroll(program, list));
+  }
+  for (std::int32_t step = 0; step < steps; ++step) {
+    factors_.emplace_back();
+    for (const FactorSet& set : program.factor_sets) {
+      factors_.back().push_back(factors_at(set, step - first_measured));
+    }
+  }
+  std::size_t tasks = 0;
+  for (const Instance& instance : program.instances) {
+    first_task_.push_back(tasks);
+    tasks += lists_[instance.template_index].tasks.size();
+  }
+  log_.assign(steps, std::vector<Executed>(tasks));
+  done_.assign(tasks, 0);
+  receiving_.assign(tasks, -1);
+  heads_.assign(program.instances.size(), std::vector<StreamHead>(program.streams.size()));
+  is_touched_.assign(program.instances.size(), false);
+  left_ = static_cast<std::int64_t>(tasks) * steps;
+}
+
+bool EventRun::run() {
+  for (std::size_t i = 0; i < program_.instances.size(); ++i) {
+    touch(static_cast<std::int32_t>(i));
+  }
+  start_what_can_start();
+  while (!queue_.empty()) {
+    now_ = queue_.top().time;
+    retire_instant();
+    start_what_can_start();
+  }
+  return left_ == 0;
+}
+
+void EventRun::push(Event event) {
+  event.sequence = sequence_++;
+  queue_.push(event);
+}
+
+void EventRun::retire_instant() {
+  while (!queue_.empty() && queue_.top().time == now_) {
+    const Event event = queue_.top();
+    queue_.pop();
+    switch (event.kind) {
+      case EventKind::kTaskEnd:
+        complete({event.instance, event.step, event.task});
+        break;
+      case EventKind::kMeetingEnd:
+        for (const Member& member : meetings_[event.meeting]) {
+          complete(member);
+        }
+        meetings_[event.meeting].clear();
+        break;
+      case EventKind::kLaunch:
+        heads_[event.instance][event.task].launch_scheduled = false;
+        touch(event.instance);
+        break;
+    }
+  }
+}
+
+void EventRun::start_what_can_start() {
+  std::sort(touched_.begin(), touched_.end());
+  for (const std::int32_t instance : touched_) {
+    is_touched_[instance] = false;
+    for (std::size_t s = 0; s < program_.streams.size(); ++s) {
+      try_start(instance, static_cast<std::int32_t>(s));
+    }
+  }
+  touched_.clear();
+}
+
+void EventRun::touch(std::int32_t instance) {
+  if (!is_touched_[instance]) {
+    is_touched_[instance] = true;
+    touched_.push_back(instance);
+  }
+}
+
+void EventRun::try_start(std::int32_t instance, std::int32_t stream) {
+  StreamHead& head = heads_[instance][stream];
+  const std::vector<std::int32_t>& order = list_of(instance).streams[stream];
+  if (head.busy || head.launch_scheduled || order.empty() || head.step == steps_) {
+    return;
+  }
+  const std::int32_t index = order[head.position];
+  const UnrolledTask& task = list_of(instance).tasks[index];
+  if (!dependencies_done(instance, head.step, task)) {
+    return;
+  }
+  const std::int64_t launch = launch_time(instance, head.step, task);
+  if (launch > now_) {
+    head.launch_scheduled = true;
+    push({launch, EventKind::kLaunch, 0, instance, head.step, stream, 0});
+    return;
+  }
+  head.busy = true;
+  start({instance, head.step, index});
+}
+
+bool EventRun::dependencies_done(std::int32_t instance,
+                                 std::int32_t step,
+                                 const UnrolledTask& task) const {
+  const std::size_t first = first_task_[instance];
+  for (const CallDependency& dependency : task.dependencies) {
+    const std::int32_t needed = dependency.previous_step ? step : step + 1;
+    if (done_[first + dependency.producer] < needed) {
+      return false;
+    }
+  }
+  const std::int32_t sync =
+      program_.templates[program_.instances[instance].template_index].host_sync_task;
+  return sync < 0 || done_[first + sync] >= step;
+}
+
+std::int64_t EventRun::launch_time(std::int32_t instance,
+                                   std::int32_t step,
+                                   const UnrolledTask& task) const {
+  const std::int32_t sync =
+      program_.templates[program_.instances[instance].template_index].host_sync_task;
+  const std::int64_t base = sync < 0 || step == 0 ? 0 : executed(step - 1, instance, sync).end;
+  return base + (task.call->launch_offset + task.task->launch_offset).count();
+}
+
+std::int64_t EventRun::duration(const Member& member) const {
+  const Instance& instance = program_.instances[member.instance];
+  const Task& task = *list_of(member.instance).tasks[member.task].task;
+  return duration_of(task.work, factors_[member.step][instance.factor_set]).count();
+}
+
+void EventRun::start(const Member& member) {
+  const Task& task = *list_of(member.instance).tasks[member.task].task;
+  entry(member).start = now_;
+  entry(member).begin = now_;
+  switch (task.kind) {
+    case TaskKind::kLocal:
+    case TaskKind::kSend:
+      push({now_ + duration(member),
+            EventKind::kTaskEnd,
+            0,
+            member.instance,
+            member.step,
+            member.task,
+            0});
+      break;
+    case TaskKind::kReceive:
+      start_receive(member);
+      break;
+    case TaskKind::kCollective:
+      arrive(member);
+      break;
+  }
+}
+
+void EventRun::start_receive(const Member& member) {
+  const UnrolledTask& task = list_of(member.instance).tasks[member.task];
+  const std::int32_t peer = program_.instances[member.instance].peers[task.task->peer_slot];
+  const auto sent = list_of(peer).sends.find(task.call->message);
+  if (sent != list_of(peer).sends.end() && done_[first_task_[peer] + sent->second] > member.step) {
+    push({now_, EventKind::kTaskEnd, 0, member.instance, member.step, member.task, 0});
+  } else {
+    receiving_[first_task_[member.instance] + member.task] = member.step;
+  }
+}
+
+void EventRun::arrive(const Member& member) {
+  const UnrolledTask& task = list_of(member.instance).tasks[member.task];
+  const std::int32_t kind = task.task->group_kind;
+  const std::int32_t group = program_.instances[member.instance].groups[kind];
+  const MeetingKey key{kind, group, member.step, task.ordinal};
+  std::vector<Member>& there = gathering_[key];
+  there.push_back(member);
+  if (there.size() < program_.groups[kind][group].size()) {
+    return;
+  }
+  std::int64_t longest = 0;
+  for (const Member& one : there) {
+    longest = std::max(longest, duration(one));
+    entry(one).begin = now_;
+  }
+  meetings_.push_back(std::move(there));
+  gathering_.erase(key);
+  push({now_ + longest, EventKind::kMeetingEnd, 0, 0, 0, 0, meetings_.size() - 1});
+}
+
+void EventRun::complete(const Member& member) {
+  const UnrolledTemplate& list = list_of(member.instance);
+  const UnrolledTask& task = list.tasks[member.task];
+  entry(member).end = now_;
+  ++done_[first_task_[member.instance] + member.task];
+  --left_;
+  StreamHead& head = heads_[member.instance][task.task->stream];
+  head.busy = false;
+  if (++head.position == static_cast<std::int32_t>(list.streams[task.task->stream].size())) {
+    head.position = 0;
+    ++head.step;
+  }
+  touch(member.instance);
+  if (task.task->kind != TaskKind::kSend) {
+    return;
+  }
+  const std::int32_t peer = program_.instances[member.instance].peers[task.task->peer_slot];
+  const auto received = list_of(peer).receives.find(task.call->message);
+  if (received == list_of(peer).receives.end()) {
+    return;
+  }
+  std::int32_t& waiting = receiving_[first_task_[peer] + received->second];
+  if (waiting == member.step) {
+    waiting = -1;
+    push({now_, EventKind::kTaskEnd, 0, peer, member.step, received->second, 0});
+  }
+}
+
+std::vector<std::vector<std::int32_t>> EventRun::progress() const {
+  std::vector<std::vector<std::int32_t>> result;
+  for (std::size_t i = 0; i < program_.instances.size(); ++i) {
+    const UnrolledTemplate& list = list_of(static_cast<std::int32_t>(i));
+    std::vector<std::int32_t> done;
+    for (std::size_t s = 0; s < program_.streams.size(); ++s) {
+      const StreamHead& head = heads_[i][s];
+      const auto all = static_cast<std::int32_t>(list.streams[s].size());
+      done.push_back(head.step > 0 ? all : head.position);
+    }
+    result.push_back(std::move(done));
+  }
+  return result;
+}
+
+}  // namespace foretrain
