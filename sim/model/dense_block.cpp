@@ -64,9 +64,9 @@ void rotary(BlockBuilder& builder) {
     op.bytes = Bytes{(shape.fused ? 2 : 5) * query_key(shape) * shape.element};
     builder.then(op);
   }
-  // Eager: rotate the halves, two products, one sum.
+  // Eager: two products and a sum, each read and written.
   if (shape.rotary)
-    builder.elementwise("rotary", {(shape.fused ? 2 : 9) * query_key(shape), 0});
+    builder.elementwise("rotary", {(shape.fused ? 2 : 6) * query_key(shape), 0});
 }
 
 void rotary_gradient(BlockBuilder& builder) {
@@ -74,7 +74,7 @@ void rotary_gradient(BlockBuilder& builder) {
   if (shape.rotary) {
     builder.gradient("rotary gradient",
                      OperatorKind::kElementwise,
-                     {(shape.fused ? 2 : 9) * query_key(shape), 0});
+                     {(shape.fused ? 2 : 6) * query_key(shape), 0});
   }
   if (builder.model().qk_norm) {
     builder.gradient("query key norm gradient",
