@@ -2,4 +2,8 @@
 
 /// The commands of the program. Each takes its own part of the command line (argv[0] is the
 /// command's name) and returns the exit code.
-namespace foretrain {}  // namespace foretrain
+namespace foretrain {
+
+int cmd_schedule(int argc, char** argv);
+
+}  // namespace foretrain

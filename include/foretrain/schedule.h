@@ -122,8 +122,8 @@ struct PictureScale {
 };
 
 /// The timeline as a picture for a terminal, readable without colour, at most `scale.width`
-/// columns. One row per rank, idle time dotted; each action named when that fits, otherwise one
-/// letter per column for what fills most of it, and a last line that says so.
+/// columns. A row per rank, idle time dotted; each action named when that fits, otherwise a letter
+/// per column. The last line says how to read it.
 std::string schedule_picture(const Schedule& schedule,
                              const ScheduleTiming& timing,
                              const PictureScale& scale);

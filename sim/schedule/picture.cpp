@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char* kIdle = "·";
 constexpr const char* kMore = "─";  // the rest of an action longer than its name
+constexpr char kMixed = 'x';
 constexpr std::size_t kMostRows = 64;
 constexpr std::array<char, 4> kLetters = {'F', 'B', 'I', 'W'};
 
@@ -29,44 +30,72 @@ std::string cell_name(const Action& action, Naming naming) {
   return naming == Naming::kStage ? text : text.substr(text.find_first_of("FBIW"));
 }
 
-/// Columns per tick as a fraction: a whole number of columns per `quantum` ticks.
-struct Grid {
-  Naming naming = Naming::kLetter;
-  std::int64_t quantum = 1;
-  std::int64_t columns = 0;  ///< per quantum; 0: names do not fit
-  std::int64_t column_of(std::int64_t ticks) const { return ticks / quantum * columns; }
-};
-
 std::int64_t ticks_of(Instant at) {
   return at.time_since_epoch().count();
 }
 
-/// The finest grid on which every action starts and ends on a column and has room for its name.
-Grid named_grid(const Schedule& schedule,
-                const ScheduleTiming& timing,
-                Naming naming,
-                std::int64_t room) {
-  Grid grid{.naming = naming};
-  std::int64_t divisor = timing.makespan.count();
+/// The makespan spread over a number of columns; an instant between two is drawn in the first.
+struct Grid {
+  Naming naming = Naming::kLetter;
+  std::int64_t makespan = 1;
+  std::int64_t columns = 0;
+  std::int64_t column_of(Int128 ticks) const {
+    return static_cast<std::int64_t>(ticks * columns / makespan);
+  }
+};
+
+template <typename Visit>
+void each_action(const Schedule& schedule, const ScheduleTiming& timing, const Visit& visit) {
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     for (std::size_t i = 0; i < schedule.ranks[rank].size(); ++i) {
-      divisor = std::gcd(divisor, ticks_of(timing.start[rank][i]));
-      divisor = std::gcd(divisor, ticks_of(timing.end[rank][i]));
+      visit(
+          schedule.ranks[rank][i], ticks_of(timing.start[rank][i]), ticks_of(timing.end[rank][i]));
     }
   }
-  grid.quantum = std::max<std::int64_t>(divisor, 1);
-  std::int64_t columns = 1;
-  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
-    for (std::size_t i = 0; i < schedule.ranks[rank].size(); ++i) {
-      const std::int64_t quanta =
-          (timing.end[rank][i] - timing.start[rank][i]).count() / grid.quantum;
-      const std::int64_t name = display_width(cell_name(schedule.ranks[rank][i], grid.naming));
-      columns = quanta > 0 ? std::max(columns, (name + quanta - 1) / quanta) : columns;
+}
+
+/// The narrowest grid on which every start and end is on a column and every name has room; 0 when
+/// that is wider than `room`.
+std::int64_t aligned_columns(const Schedule& schedule,
+                             const ScheduleTiming& timing,
+                             Naming naming,
+                             std::int64_t room) {
+  std::int64_t quantum = timing.makespan.count();
+  each_action(schedule, timing, [&](const Action&, std::int64_t start, std::int64_t end) {
+    quantum = std::gcd(std::gcd(quantum, start), end);
+  });
+  std::int64_t each = 1;
+  each_action(schedule, timing, [&](const Action& action, std::int64_t start, std::int64_t end) {
+    const std::int64_t quanta = (end - start) / quantum;
+    const std::int64_t name = display_width(cell_name(action, naming));
+    each = quanta > 0 ? std::max(each, (name + quanta - 1) / quanta) : each;
+  });
+  const Int128 columns = Int128{timing.makespan.count() / quantum} * each;
+  return columns <= room ? static_cast<std::int64_t>(columns) : 0;
+}
+
+/// A grid on which every name has room, or one for letters.
+Grid choose_grid(const Schedule& schedule, const ScheduleTiming& timing, std::int64_t room) {
+  const bool chunks = schedule.size.vpp > 1;
+  for (const Naming naming : {Naming::kStage, Naming::kMicroBatch}) {
+    if (naming == Naming::kStage && !chunks) {
+      continue;
+    }
+    Grid grid{naming, timing.makespan.count(), aligned_columns(schedule, timing, naming, room)};
+    if (grid.columns > 0) {
+      return grid;
+    }
+    grid.columns = room;
+    bool fits = true;
+    each_action(schedule, timing, [&](const Action& action, std::int64_t start, std::int64_t end) {
+      const std::int64_t width = grid.column_of(end) - grid.column_of(start);
+      fits = fits && (start == end || width >= display_width(cell_name(action, naming)));
+    });
+    if (fits) {
+      return grid;
     }
   }
-  const Int128 total = Int128{timing.makespan.count() / grid.quantum} * columns;
-  grid.columns = total > 0 && total <= room ? columns : 0;
-  return grid;
+  return {Naming::kLetter, timing.makespan.count(), room};
 }
 
 std::string named_row(const Schedule& schedule,
@@ -85,62 +114,74 @@ std::string named_row(const Schedule& schedule,
     row += repeated(kIdle, from - at) + name + repeated(kMore, to - from - display_width(name));
     at = to;
   }
-  return row + repeated(kIdle, grid.column_of(timing.makespan.count()) - at);
+  return row + repeated(kIdle, grid.columns - at);
 }
 
-/// One letter per column: the kind that fills most of it, idle included.
+/// What one column of a coarse picture stands for: idle when mostly so, a kind that makes up three
+/// quarters of the work, or both.
+std::string coarse_letter(const std::array<Int128, 4>& shares, Int128 whole) {
+  const Int128 busy = std::accumulate(shares.begin(), shares.end(), Int128{0});
+  if (2 * busy < whole) {
+    return kIdle;
+  }
+  const auto most = std::max_element(shares.begin(), shares.end());
+  const auto kind = static_cast<std::size_t>(most - shares.begin());
+  return std::string(1, 4 * *most >= 3 * busy ? kLetters[kind] : kMixed);
+}
+
 std::string coarse_row(const Schedule& schedule,
                        const ScheduleTiming& timing,
                        std::size_t rank,
-                       std::int64_t columns) {
-  const std::int64_t makespan = timing.makespan.count();
-  // Share of each column by kind, in units of 1 / columns of a tick.
-  std::vector<std::array<Int128, 4>> filled(static_cast<std::size_t>(columns));
+                       const Grid& grid) {
+  // Time of each column by kind, in units of 1 / columns of a tick.
+  std::vector<std::array<Int128, 4>> filled(static_cast<std::size_t>(grid.columns));
   for (std::size_t i = 0; i < schedule.ranks[rank].size(); ++i) {
     const auto kind = static_cast<std::size_t>(schedule.ranks[rank][i].kind);
-    const Int128 from = Int128{ticks_of(timing.start[rank][i])} * columns;
-    const Int128 to = Int128{ticks_of(timing.end[rank][i])} * columns;
-    for (Int128 column = from / makespan; column * makespan < to; ++column) {
-      const Int128 left = std::max(from, column * makespan);
-      const Int128 right = std::min(to, (column + 1) * makespan);
+    const Int128 from = Int128{ticks_of(timing.start[rank][i])} * grid.columns;
+    const Int128 to = Int128{ticks_of(timing.end[rank][i])} * grid.columns;
+    for (Int128 column = from / grid.makespan; column * grid.makespan < to; ++column) {
+      const Int128 left = std::max(from, column * grid.makespan);
+      const Int128 right = std::min(to, (column + 1) * grid.makespan);
       filled[static_cast<std::size_t>(column)][kind] += right - left;
     }
   }
   std::string row;
   for (const std::array<Int128, 4>& shares : filled) {
-    const auto most = std::max_element(shares.begin(), shares.end());
-    const Int128 idle = makespan - std::accumulate(shares.begin(), shares.end(), Int128{0});
-    row += idle > *most ? std::string(kIdle)
-                        : std::string(1, kLetters[static_cast<std::size_t>(most - shares.begin())]);
+    row += coarse_letter(shares, grid.makespan);
   }
   return row;
 }
 
 /// Marks at the first step of 1, 2, 5, 10, ... ticks that leaves room between the numbers.
-std::string axis(Duration makespan, Duration unit, std::int64_t columns) {
-  const std::int64_t total = makespan.count();
-  const auto column_of = [&](Int128 ticks) {
-    return static_cast<std::int64_t>(ticks * columns / total);
-  };
-  const std::int64_t widest = display_width(exact_decimal(makespan, unit)) + 2;
+std::string axis(const Grid& grid, Duration unit) {
+  const std::int64_t widest = display_width(exact_decimal(Duration{grid.makespan}, unit)) + 2;
   Int128 step = 1;
-  for (Int128 decade = 1; column_of(step) < widest && step < total; decade *= 10) {
-    for (const int factor : {1, 2, 5}) {
-      step = decade * factor;
-      if (column_of(step) >= widest || step >= total) {
-        break;
-      }
-    }
+  for (int turn = 0; grid.column_of(step) < widest && step < grid.makespan; ++turn) {
+    step = turn % 3 == 1 ? step / 2 * 5 : step * 2;
   }
   std::string line;
-  for (Int128 mark = 0; mark < total; mark += step) {
+  for (Int128 mark = 0; mark < grid.makespan; mark += step) {
     const std::string text = exact_decimal(Duration{static_cast<std::int64_t>(mark)}, unit);
-    if (column_of(mark) + display_width(text) > columns) {
+    if (grid.column_of(mark) + display_width(text) > grid.columns) {
       break;
     }
-    line = pad(line, static_cast<int>(column_of(mark))) + text;
+    line = pad(line, static_cast<int>(grid.column_of(mark))) + text;
   }
   return line;
+}
+
+std::string legend(const Schedule& schedule, Naming naming) {
+  const std::string rest = "B backward, dots idle";
+  switch (naming) {
+    case Naming::kStage:
+      return "2F0: stage 2, forward of micro-batch 0; " + rest;
+    case Naming::kMicroBatch:
+      return "F0: forward of micro-batch 0; " + rest +
+             (schedule.size.vpp > 1 ? "; stages left out for room" : "");
+    case Naming::kLetter:
+      break;
+  }
+  return "too wide to number: columns of mostly F forward, B backward, x both, dots idle";
 }
 
 }  // namespace
@@ -169,34 +210,19 @@ std::string schedule_picture(const Schedule& schedule,
   const std::size_t ranks = schedule.ranks.size();
   const int margin = std::max(6, static_cast<int>(std::to_string(ranks).size()) + 4);
   const std::int64_t room = std::max(10, scale.width - margin);
-  Grid grid;
-  if (schedule.size.vpp > 1) {
-    grid = named_grid(schedule, timing, Naming::kStage, room);
-  }
-  if (grid.columns == 0) {
-    grid = named_grid(schedule, timing, Naming::kMicroBatch, room);
-  }
-  const bool named = grid.columns > 0;
-  const std::int64_t columns = named ? grid.column_of(timing.makespan.count()) : room;
-  std::string text = pad("time", margin) + axis(timing.makespan, scale.unit, columns) + "\n";
+  const Grid grid = choose_grid(schedule, timing, room);
+  std::string text = pad("time", margin) + axis(grid, scale.unit) + "\n";
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     if (ranks > kMostRows && rank == kMostRows / 2) {
       text += pad("  ...", margin) + std::to_string(ranks - kMostRows) + " ranks not drawn\n";
       rank = ranks - kMostRows / 2;
     }
     text += pad(pad(std::to_string(rank), margin - 2, true), margin) +
-            (named ? named_row(schedule, timing, rank, grid)
-                   : coarse_row(schedule, timing, rank, columns)) +
+            (grid.naming == Naming::kLetter ? coarse_row(schedule, timing, rank, grid)
+                                            : named_row(schedule, timing, rank, grid)) +
             "\n";
   }
-  if (named && grid.naming == Naming::kMicroBatch && schedule.size.vpp > 1) {
-    text += pad("", margin) + "stages left out for room: a rank's chunks look alike\n";
-  }
-  if (!named) {
-    text += pad("", margin) +
-            "too wide to name micro-batches: a letter is what fills most of its column\n";
-  }
-  return text;
+  return text + pad("", margin) + legend(schedule, grid.naming) + "\n";
 }
 
 }  // namespace foretrain

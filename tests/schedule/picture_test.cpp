@@ -27,7 +27,8 @@ TEST(Picture, SmallOneIsExact) {
                     {.width = 80}),
             "time  0   2   4\n"
             "   0  F0F1··B0··B1\n"
-            "   1  ··F0B0F1B1··\n");
+            "   1  ··F0B0F1B1··\n"
+            "      F0: forward of micro-batch 0; B backward, dots idle\n");
 }
 
 // A backward of twice the length keeps its name and is drawn on; chunks show their stage.
@@ -37,7 +38,8 @@ TEST(Picture, LongActionsAndChunks) {
                     {Duration{1}, Duration{2}, Duration{0}},
                     {.width = 80}),
             "time  0   2\n"
-            "   0  F0B0──\n");
+            "   0  F0B0──\n"
+            "      F0: forward of micro-batch 0; B backward, dots idle\n");
   const std::string chunks =
       picture("interleaved", {.pp = 2, .micro_batches = 2, .vpp = 2}, {}, {.width = 120});
   EXPECT_NE(chunks.find("0F00F12F02F1"), std::string::npos) << chunks;
@@ -59,7 +61,7 @@ TEST(Picture, NeverWiderThanAsked) {
           picture("interleaved", {.pp = 4, .micro_batches = m, .vpp = 4}, {}, {.width = width});
       std::istringstream lines(text);
       for (std::string line; std::getline(lines, line);) {
-        if (line.find("too wide") == std::string::npos) {
+        if (line.find("idle") == std::string::npos) {
           EXPECT_LE(display_width(line), width);
         }
       }
@@ -71,15 +73,35 @@ TEST(Picture, NeverWiderThanAsked) {
   }
 }
 
-// A letter of the coarse picture stands for its share of the time: half the columns of a rank that
-// runs forwards for half of it.
-TEST(Picture, CoarseLettersKeepTheShares) {
+// Costs without a common measure: names stay, ends are drawn in the column they fall in.
+TEST(Picture, NamesSurviveCostsThatDoNotAlign) {
   const std::string text = picture("gpipe",
-                                   {.pp = 1, .micro_batches = 1000},
-                                   {Duration{1}, Duration{1}, Duration{0}},
-                                   {.width = 106});
-  EXPECT_EQ(std::count(text.begin(), text.end(), 'F'), 50);
-  EXPECT_EQ(std::count(text.begin(), text.end(), 'B'), 50);
+                                   {.pp = 2, .micro_batches = 3},
+                                   {Duration{10}, Duration{25}, Duration{1}},
+                                   {.width = 100, .unit = Duration{10}});
+  EXPECT_EQ(text.find("too wide"), std::string::npos) << text;
+  EXPECT_NE(text.find("F0────"), std::string::npos) << text;
+}
+
+std::string row_of(const std::string& text, std::size_t number) {
+  std::istringstream lines(text);
+  std::string line;
+  for (std::size_t i = 0; i <= number; ++i) {
+    std::getline(lines, line);
+  }
+  return line;
+}
+
+// A letter of the coarse picture stands for its share of the time: a rank that runs forwards for
+// half of it has half the columns, one that runs both in turn has columns of both.
+TEST(Picture, CoarseLettersKeepTheShares) {
+  const ChunkCosts costs{Duration{1}, Duration{1}, Duration{0}};
+  const ScheduleSize size{.pp = 1, .micro_batches = 1000};
+  const std::string halves = row_of(picture("gpipe", size, costs, {.width = 106}), 1);
+  EXPECT_EQ(std::count(halves.begin(), halves.end(), 'F'), 50);
+  EXPECT_EQ(std::count(halves.begin(), halves.end(), 'B'), 50);
+  const std::string mixed = row_of(picture("1f1b", size, costs, {.width = 106}), 1);
+  EXPECT_EQ(std::count(mixed.begin(), mixed.end(), 'x'), 100);
 }
 
 TEST(Picture, ManyRanksAreCut) {
