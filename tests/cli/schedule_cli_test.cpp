@@ -1,0 +1,205 @@
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/// Rule: `foretrain schedule` prints the contract's fields exactly, in the input's unit, and
+/// refuses by name what it cannot honour.
+namespace foretrain {
+namespace {
+
+using nlohmann::json;
+
+struct Outcome {
+  int code = -1;
+  std::string out;
+};
+
+/// Runs the program with standard error dropped, or joined to the output with "2>&1".
+Outcome run(const std::string& line, const std::string& errors = "2>/dev/null") {
+  const std::string command = FORETRAIN_PROGRAM " schedule " + line + " " + errors;
+  Outcome outcome;
+  std::FILE* const pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) {
+    return outcome;
+  }
+  std::array<char, 4096> buffer{};
+  for (std::size_t got = 1; got > 0;) {
+    got = std::fread(buffer.data(), 1, buffer.size(), pipe);
+    outcome.out.append(buffer.data(), got);
+  }
+  const int status = pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return outcome;
+}
+
+json result(const std::string& line) {
+  const Outcome outcome = run(line + " --json -");
+  EXPECT_EQ(outcome.code, 0) << line;
+  return json::parse(outcome.out, nullptr, false);
+}
+
+/// The pointers of a refusal, in order.
+std::vector<std::string> refused(const std::string& line) {
+  const Outcome outcome = run(line + " --json -");
+  EXPECT_EQ(outcome.code, 2) << line;
+  const json faults = json::parse(outcome.out, nullptr, false);
+  EXPECT_EQ(faults.value("ok", true), false) << outcome.out;
+  std::vector<std::string> pointers;
+  for (const json& fault : faults.value("faults", json::array())) {
+    pointers.push_back(fault.value("pointer", "none"));
+    EXPECT_FALSE(fault.value("message", "").empty());
+  }
+  return pointers;
+}
+
+std::string temporary(const std::string& name) {
+  return (std::filesystem::temp_directory_path() /
+          ("foretrain_schedule_" + std::to_string(getpid()) + "_" + name))
+      .string();
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The published row 1f1b, p = 4, m = 8, tF = 1, tB = 2, and its list from the definition.
+TEST(ScheduleCommand, FieldsOfTheContract) {
+  const json value = result("1f1b --pp 4 --micro-batches 8");
+  EXPECT_EQ(value["name"], "1f1b");
+  EXPECT_EQ(value["pp"], 4);
+  EXPECT_EQ(value["micro_batches"], 8);
+  EXPECT_EQ(value["vpp"], 1);
+  EXPECT_EQ(value["makespan"], 33);
+  EXPECT_EQ(value["bubble"], json({9, 9, 9, 9}));
+  EXPECT_EQ(value["span_bubble"], json({9, 6, 3, 0}));
+  EXPECT_EQ(value["peak_in_flight"], json({4, 3, 2, 1}));
+  EXPECT_EQ(value["messages"], 48);
+  EXPECT_EQ(value["actions"][3][1], "3B0");
+  EXPECT_EQ(value["actions"].size(), 4U);
+  EXPECT_EQ(value["actions"][0].size(), 16U);
+}
+
+// Decimal costs stay exact: (m + p - 1)(0.1 + 0.2) = 3.3 is not a sum of rounded doubles.
+TEST(ScheduleCommand, UnitlessCostsAreExact) {
+  const json value = result("gpipe --pp 4 --micro-batches 8 --forward 0.1 --backward 0.2");
+  EXPECT_EQ(value["makespan"].dump(), "3.3");
+  EXPECT_EQ(value["bubble"][0].dump(), "0.9");
+  EXPECT_EQ(value["unit"], "");
+  const std::string text = run("gpipe --pp 4 --micro-batches 8 --forward .1 --backward 2e-1").out;
+  EXPECT_NE(text.find("makespan     3.3\n"), std::string::npos) << text;
+  EXPECT_EQ(result("gpipe --pp 1 --micro-batches 1 --forward 1e3 --backward 1.50")["makespan"],
+            1001.5);
+}
+
+// Costs with units print in the first unit typed, and as seconds in JSON: 11 x 9.9 us.
+TEST(ScheduleCommand, CostsWithUnits) {
+  const std::string costs = " --forward '3.3 us' --backward 6600ns --p2p 0";
+  EXPECT_EQ(result("1f1b --pp 4 --micro-batches 8" + costs)["makespan"].dump(), "0.0001089");
+  EXPECT_EQ(result("1f1b --pp 4 --micro-batches 8" + costs)["unit"], "s");
+  const std::string text = run("1f1b --pp 4 --micro-batches 8" + costs).out;
+  EXPECT_NE(text.find("makespan     108.9 us\n"), std::string::npos) << text;
+}
+
+// A backward is dgrad + wgrad; p2p shows in 1f1b as in the published row (49 with c = 1).
+TEST(ScheduleCommand, BackwardOfTwoHalvesAndLatency) {
+  EXPECT_EQ(result("1f1b --pp 4 --micro-batches 8 --dgrad 1 --wgrad 1 --p2p 1")["makespan"], 49);
+  const json value = result("1f1b --pp 8 --micro-batches 20 --backward 2 --wgrad 1 --overlapped 3");
+  EXPECT_EQ(value["bubble"][0], 21);
+  EXPECT_EQ(value["costs"]["unused"], json({"wgrad", "overlapped"}));
+}
+
+TEST(ScheduleCommand, InterleavedGroups) {
+  EXPECT_EQ(result("interleaved --pp 4 --micro-batches 8 --vpp 2")["makespan"], 57);
+  EXPECT_EQ(result("interleaved --pp 4 --micro-batches 9 --vpp 2 --group 5")["makespan"], 63);
+  EXPECT_EQ(refused("interleaved --pp 4 --micro-batches 9 --vpp 2"),
+            std::vector<std::string>{"/schedule"});
+}
+
+TEST(ScheduleCommand, RefusesByName) {
+  using Pointers = std::vector<std::string>;
+  const std::string size = " --pp 4 --micro-batches 8";
+  EXPECT_EQ(refused("zb-h1" + size), Pointers{"/schedule"});
+  EXPECT_EQ(refused("1f1b" + size + " --vpp 2"), Pointers{"/schedule"});
+  EXPECT_EQ(refused("1f1b" + size + " --slices 2"), Pointers{"/slices"});
+  EXPECT_EQ(refused("1f1b" + size + " --overlap-semantics both"), Pointers{"/overlap_semantics"});
+  EXPECT_EQ(refused("1f1b" + size + " --dgrad 1"), Pointers{"/wgrad"});
+  EXPECT_EQ(refused("1f1b" + size + " --forward '1 us'"), Pointers{"/backward"});
+  EXPECT_EQ(refused("1f1b" + size + " --forward '1 us' --backward 2"), Pointers{"/backward"});
+  EXPECT_EQ(refused("1f1b" + size + " --forward 1x --p2p=-1"), (Pointers{"/forward", "/p2p"}));
+  EXPECT_EQ(refused("1f1b" + size + " --forward 1234567890123456789"), Pointers{"/forward"});
+  EXPECT_EQ(refused("1f1b" + size + " --forward 999999999999999999"), Pointers{"/schedule"});
+  EXPECT_EQ(refused("1f1b" + size + " --forward 999999999999 --p2p 1e-12"), Pointers{"/forward"});
+  EXPECT_EQ(refused("1f1b --pp 0 --micro-batches 99999999999"),
+            (Pointers{"/pp", "/micro_batches"}));
+  EXPECT_EQ(refused("gpipe"), (Pointers{"/pp", "/micro_batches"}));
+}
+
+TEST(ScheduleCommand, UnknownNameGetsASuggestion) {
+  const Outcome outcome = run("interleave --pp 2 --micro-batches 4", "2>&1");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.out.find("did you mean \"interleaved\"?"), std::string::npos) << outcome.out;
+}
+
+TEST(ScheduleCommand, CsvReadsBack) {
+  const std::string path = temporary("list.csv");
+  const Outcome written = run("interleaved --pp 2 --micro-batches 4 --vpp 2 --csv");
+  EXPECT_EQ(written.out.substr(0, 20), "0F0,0F1,2F0,2F1,0F2,");
+  std::ofstream(path) << written.out;
+  const json again = result(path);
+  const json first = result("interleaved --pp 2 --micro-batches 4 --vpp 2");
+  EXPECT_EQ(again["actions"], first["actions"]);
+  EXPECT_EQ(again["starts"], first["starts"]);
+  EXPECT_EQ(refused(path + " --pp 3"), std::vector<std::string>{"/pp"});
+  std::filesystem::remove(path);
+  EXPECT_EQ(run(path).code, 3);
+}
+
+TEST(ScheduleCommand, DeadlockIsANegativeOutcome) {
+  const std::string path = temporary("deadlock.csv");
+  std::ofstream(path) << "0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n";
+  const Outcome text = run(path);
+  EXPECT_EQ(text.code, 1);
+  EXPECT_NE(text.out.find("[0B0]"), std::string::npos) << text.out;
+  const Outcome as_json = run(path + " --json -");
+  EXPECT_EQ(as_json.code, 1);
+  EXPECT_TRUE(json::parse(as_json.out, nullptr, false)["makespan"].is_null());
+  std::filesystem::remove(path);
+}
+
+// One rectangle per action besides ground, rows and legend; each ends where it begins plus a width.
+TEST(ScheduleCommand, SvgDrawsEveryAction) {
+  const std::string path = temporary("picture.svg");
+  EXPECT_EQ(run("1f1b --pp 4 --micro-batches 8 --svg " + path).code, 0);
+  const std::string svg = read_file(path);
+  std::filesystem::remove(path);
+  std::size_t rectangles = 0;
+  for (std::size_t at = svg.find("<rect"); at != std::string::npos;
+       at = svg.find("<rect", at + 1)) {
+    ++rectangles;
+  }
+  EXPECT_EQ(rectangles, 64U + 1 + 4 + 2);
+  // The last rank never idles: it ends at (p-1) tF + m T = 27.
+  EXPECT_NE(svg.find("<title>3B7: 25 to 27</title>"), std::string::npos);
+  EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
+  EXPECT_EQ(run("1f1b --pp 4 --micro-batches 8 --svg /nowhere/a.svg").code, 3);
+}
+
+TEST(ScheduleCommand, JsonOnStandardOutputStandsAlone) {
+  EXPECT_EQ(run("1f1b --pp 2 --micro-batches 2 --csv --json -").out.front(), '{');
+  const std::string both = run("1f1b --pp 2 --micro-batches 2").out;
+  EXPECT_NE(both.find("makespan"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace foretrain
