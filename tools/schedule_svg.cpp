@@ -44,9 +44,13 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
-std::string colour(ActionKind kind, std::int32_t chunk, std::int32_t chunks) {
+/// 1 for the first chunk, darker for later ones.
+double shade_of(std::int32_t chunk, std::int32_t chunks) {
+  return chunks > 1 ? 1.0 - 0.45 * chunk / (chunks - 1) : 1.0;
+}
+
+std::string colour(ActionKind kind, double shade) {
   const Colour& base = kColours[static_cast<std::size_t>(kind)];
-  const double shade = chunks > 1 ? 1.0 - 0.45 * chunk / (chunks - 1) : 1.0;
   const auto part = [&](int value) { return std::to_string(static_cast<int>(value * shade)); };
   return "rgb(" + part(base.red) + "," + part(base.green) + "," + part(base.blue) + ")";
 }
@@ -75,14 +79,15 @@ class Drawing {
   std::string svg() const {
     const double height = kTop + kRow * static_cast<double>(schedule_.ranks.size()) + 64;
     const double width = kLeft + kPlot + 24;
-    std::string text = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " +
-                       fixed(width, 0) + " " + fixed(height, 0) +
-                       "\" font-family=\"sans-serif\">\n"
-                       "<style>.rank{font-size:14px;text-anchor:end}.number{font-size:12px;"
-                       "text-anchor:middle}.axis{font-size:12px;fill:#555;text-anchor:middle}"
-                       ".title{font-size:20px}.note{font-size:14px;fill:#333}"
-                       "rect{stroke:#fff;stroke-width:0.5}</style>\n"
-                       "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+    std::string text =
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + fixed(width, 0) + " " +
+        fixed(height, 0) +
+        "\" font-family=\"sans-serif\">\n"
+        "<style>.rank{font-size:14px;text-anchor:end}.number{font-size:12px;"
+        "text-anchor:middle}.light{fill:#fff}.axis{font-size:12px;fill:#555;text-anchor:middle}"
+        ".title{font-size:20px}.note{font-size:14px;fill:#333}"
+        "rect{stroke:#fff;stroke-width:0.5}</style>\n"
+        "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
     text += label(kLeft, 36, "title", title());
     for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
       text += row(rank);
@@ -119,10 +124,10 @@ class Drawing {
 
   std::string cell(const Action& action, Duration start, Duration end, double y) const {
     const double width = x(end) - x(start);
-    const std::int32_t chunk = action.stage / schedule_.size.pp;
+    const double shade = shade_of(action.stage / schedule_.size.pp, schedule_.size.vpp);
     std::string text = "<rect" + attribute("x", x(start)) + attribute("y", y) +
                        attribute("width", width) + attribute("height", kRow - 4) + " fill=\"" +
-                       colour(action.kind, chunk, schedule_.size.vpp) + "\">";
+                       colour(action.kind, shade) + "\">";
     if (tooltips_) {
       text += "<title>" + to_string(action) + ": " + costs_.printed(start) + " to " +
               costs_.printed(end) + "</title>";
@@ -130,7 +135,7 @@ class Drawing {
     text += "</rect>\n";
     const std::string number = std::to_string(action.micro_batch);
     if (width > kDigit * static_cast<double>(number.size()) + 2) {
-      text += label(x(start) + width / 2, y + 18, "number", number);
+      text += label(x(start) + width / 2, y + 18, shade > 0.7 ? "number" : "number light", number);
     }
     return text;
   }
@@ -162,16 +167,16 @@ class Drawing {
     const double y = height - 16;
     const auto square = [&](double at, ActionKind kind) {
       return "<rect" + attribute("x", at) + attribute("y", y - 12) +
-             " width=\"14\" height=\"14\" fill=\"" + colour(kind, 0, 1) + "\"/>\n";
+             " width=\"14\" height=\"14\" fill=\"" + colour(kind, 1) + "\"/>\n";
     };
     return square(kLeft, ActionKind::kForward) + label(kLeft + 20, y, "note", "forward") +
            square(kLeft + 100, ActionKind::kBackward) + label(kLeft + 120, y, "note", "backward") +
            label(kLeft + 220,
                  y,
                  "note",
-                 "makespan " + costs_.printed(timing_.makespan) + ", bubble of rank 0 " +
-                     costs_.printed(timing_.bubble.front()) + " (" + percent(1 - busy / all) +
-                     "), numbers are micro-batches" +
+                 "makespan " + costs_.printed(timing_.makespan) +
+                     ", bubble on rank 0: " + costs_.printed(timing_.bubble.front()) + " (" +
+                     percent(1 - busy / all) + "), numbers are micro-batches" +
                      (schedule_.size.vpp > 1 ? ", darker is a later chunk" : ""));
   }
 
