@@ -235,7 +235,7 @@ std::vector<MemoryLevel> memory_levels(const TraceView& view, const Span* first,
   for (const MemoryChange& change : changes) {
     bytes += change.bytes;
     const std::int64_t time = trace_time(change.time, view.zero);
-    if (levels.back().time == time) {
+    if (levels.size() > 1 && levels.back().time == time) {
       levels.back().bytes = bytes;
     } else {
       levels.push_back({time, bytes});

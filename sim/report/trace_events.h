@@ -99,7 +99,8 @@ struct MemoryLevel {
   std::int64_t bytes = 0;
 };
 
-/// The memory of the instance whose spans are [first, last), one level per nanosecond at most.
+/// The memory of the instance whose spans are [first, last): its base at time 0, then at most one
+/// level per nanosecond.
 std::vector<MemoryLevel> memory_levels(const TraceView& view, const Span* first, const Span* last);
 
 }  // namespace foretrain
