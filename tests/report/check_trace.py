@@ -171,6 +171,11 @@ def stage_of(trace, pid):
     return None
 
 
+def working_time(piece):
+    start, end, event = piece
+    return end - start - event.get("args", {}).get("wait_ns", 0)
+
+
 def compare(faults, what, shown_ns, told_s, tolerance_ns):
     if abs(shown_ns - told_s * 1e9) > tolerance_ns:
         faults.append(f"{what}: trace {shown_ns * 1e-9:.9f} s, report {told_s:.9f} s, "
@@ -194,27 +199,27 @@ def check_report(trace, tracks, report, faults):
         length = sum(nanoseconds(faults, event, "dur") for event in events)
         compare(faults, f"step of rank {pid}", length / count, report["step_time_s"], 1)
         kernels = [s for s in tracks[pid, 1] if s[2]["cat"] == "kernel"]
-        busy = sum(end - start for start, end, _ in kernels)
+        busy = sum(working_time(s) for s in kernels)
         stage = stages.get(stage_of(trace, pid))
         if stage is None:
             faults.append(f"rank {pid} is on no stage of the report")
         else:
             compare(faults, f"busy time of rank {pid}", busy / count, stage["busy_s"],
                     len(kernels) / count + 1)
-    check_groups(tracks, report, len(steps), count, faults)
+    check_groups(trace, tracks, report, len(steps), count, faults)
 
 
-def check_groups(tracks, report, ranks, count, faults):
+def check_groups(trace, tracks, report, ranks, count, faults):
+    """Transfer time on the stream of each group, waits for late members taken off."""
     if ranks != report["simulation"]["ranks_total"]:
         return
+    names = {(event["pid"], event["tid"]): event["args"]["name"]
+             for event in trace["traceEvents"] if event["name"] == "thread_name"}
     transfer = collections.Counter()
     slices = collections.Counter()
-    for track in tracks.values():
-        for start, end, event in track:
-            if event["cat"] == "kernel" and "wait_ns" in event["args"]:
-                group = event["args"]["Process Group Name"]
-                transfer[group] += end - start - event["args"]["wait_ns"]
-                slices[group] += 1
+    for track, events in tracks.items():
+        transfer[names.get(track)] += sum(working_time(s) for s in events)
+        slices[names.get(track)] += len(events)
     for network in report["network"]:
         group = network["group"]
         if group in transfer:
