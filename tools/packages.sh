@@ -4,7 +4,7 @@
 program_packages=(g++ cmake ninja-build "libboost-dev|libboost-graph-dev" nlohmann-json3-dev
   libspdlog-dev libcli11-dev libexpected-dev zlib1g-dev)
 test_packages=("${program_packages[@]}" libgtest-dev librapidcheck-dev
-  clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev)
+  clang-14 clang-format-14 libclang-rt-14-dev)
 
 package_is_here() {
   [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
