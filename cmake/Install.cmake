@@ -5,11 +5,7 @@ install(TARGETS foretrain EXPORT foretrain_targets)
 install(TARGETS foretrain_cli)
 install(DIRECTORY include/foretrain DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # The presets: the program finds them from its own place (sim/base/data_directory.h).
-foreach(folder models topologies scenarios)
-  if(EXISTS ${PROJECT_SOURCE_DIR}/${folder})
-    install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/foretrain)
-  endif()
-endforeach()
+install(DIRECTORY topologies scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/foretrain)
 
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/foretrain)
 install(EXPORT foretrain_targets NAMESPACE foretrain:: DESTINATION ${package_directory})

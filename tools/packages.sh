@@ -1,7 +1,7 @@
 # Sourced by the scripts beside it: what foretrain needs from Debian 12, and how to get what is
 # missing. "a|b": either will do; a is what gets installed.
 
-program_packages=(g++ cmake ninja-build "libboost-dev|libboost-graph-dev" nlohmann-json3-dev
+program_packages=(g++ cmake make ninja-build "libboost-dev|libboost-graph-dev" nlohmann-json3-dev
   libspdlog-dev libcli11-dev libexpected-dev zlib1g-dev)
 test_packages=("${program_packages[@]}" libgtest-dev librapidcheck-dev
   clang-14 clang-format-14 libclang-rt-14-dev)
