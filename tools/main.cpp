@@ -25,7 +25,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"run", "simulate a training step; report, and a trace if asked", nullptr},
     {"compare", "scenarios or schedules side by side", nullptr},
-    {"schedule", "a pipeline schedule: its action list and timing under given costs", &cmd_schedule},
+    {"schedule", "a pipeline schedule: its list of actions and its timing", &cmd_schedule},
     {"mesh", "ranks, coordinates, communication groups", nullptr},
     {"topology", "devices, links, routes and bisection bandwidth of a cluster", nullptr},
     {"collective", "time of one collective operation", nullptr},
