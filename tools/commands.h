@@ -4,6 +4,7 @@
 /// command's name) and returns the exit code.
 namespace foretrain {
 
+int cmd_check(int argc, char** argv);
 int cmd_schedule(int argc, char** argv);
 
 }  // namespace foretrain

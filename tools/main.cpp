@@ -37,7 +37,7 @@ constexpr Command kCommands[] = {
     {"whatif", "what 1 % of each input is worth", nullptr},
     {"goodput", "failures, checkpoints, effective time, days, cost, energy", nullptr},
     {"calibrate", "fit a GPU's constants to measured rows", nullptr},
-    {"check", "read and validate a scenario only", nullptr},
+    {"check", "read and validate a scenario only", cmd_check},
 };
 
 constexpr std::string_view kExitCodes =

@@ -1,0 +1,91 @@
+// How a step is executed: schedule, recomputation, overlap, network.
+#include "foretrain/schedule.h"
+#include "sim/scenario/named_file.h"
+#include "sim/scenario/sections.h"
+
+namespace foretrain {
+
+void read_schedule(JsonCursor& section, ScheduleSpec& schedule, const std::string& base_directory) {
+  constexpr std::string_view kP2p[] = {"eager", "rendezvous"};
+  constexpr std::string_view kSemantics[] = {"atomic", "sequential"};
+  if (section.is_string()) {
+    schedule.name = section.choice(schedule_names()).value_or("");
+    return;
+  }
+  if (!section.is_object()) {
+    section.fault("must be a schedule's name or an object", "e.g. \"1f1b\"");
+    return;
+  }
+  const std::optional<JsonCursor> csv = section.member("csv");
+  const std::optional<JsonCursor> name = section.member("name");
+  if (csv && name) {
+    csv->fault("a schedule is a name or a file, not both", "give one of them");
+  } else if (csv) {
+    schedule.name = "csv";
+    const std::optional<std::string> path = csv->string();
+    schedule.csv = path ? resolve_path(*path, base_directory) : "";
+  } else if (name) {
+    schedule.name = name->choice(schedule_names()).value_or("");
+  }
+  section.read("group", schedule.group, {0, 2147483647});
+  section.read("barrier", schedule.barrier);
+  section.read("p2p", schedule.p2p, kP2p);
+  section.read("overlap_semantics", schedule.overlap_semantics, kSemantics);
+  section.finish();
+}
+
+void read_recompute(JsonCursor& section, RecomputeSpec& recompute) {
+  constexpr std::string_view kModules[] = {
+      "core_attn", "layernorm", "mlp", "moe", "moe_act", "mla_up_proj", "shared_experts"};
+  if (!section.expect_object()) {
+    return;
+  }
+  const bool mode = read_word(section, "mode", kRecomputeModes, recompute.mode);
+  if (const std::optional<JsonCursor> at = section.member("modules")) {
+    if (mode && recompute.mode != RecomputeMode::kModules) {
+      at->fault("only mode \"modules\" takes a list of modules", "set mode to \"modules\"");
+    }
+    recompute.mode = RecomputeMode::kModules;
+    for (const JsonCursor& entry : at->elements()) {
+      recompute.modules.push_back(entry.choice(kModules).value_or(""));
+    }
+    if (at->is_array() && recompute.modules.empty()) {
+      at->fault("names no module", "set mode to \"none\" to recompute nothing");
+    }
+  } else if (mode && recompute.mode == RecomputeMode::kModules) {
+    section.require("modules", "e.g. [\"core_attn\", \"layernorm\"]");
+  }
+  if (const std::optional<JsonCursor> at = section.member("layers")) {
+    recompute.layers = at->integer({0, 1'000'000});
+    if (recompute.layers.value_or(0) > 0 && recompute.mode == RecomputeMode::kNone) {
+      at->fault("mode \"none\" recomputes no layers", "set mode to \"full\" or \"selective\"");
+    }
+  }
+  section.finish();
+}
+
+void read_overlap(JsonCursor& section, OverlapSpec& overlap) {
+  if (!section.expect_object()) {
+    return;
+  }
+  section.read("tp", overlap.tp);
+  section.read("cp", overlap.cp);
+  section.read("pp", overlap.pp);
+  section.read("ep", overlap.ep);
+  section.read("dp_grad", overlap.dp_grad);
+  section.read("dp_param", overlap.dp_param);
+  section.finish();
+}
+
+void read_network(JsonCursor& section, NetworkSpec& network) {
+  constexpr std::string_view kModes[] = {"analytic", "flow"};
+  constexpr std::string_view kRoutings[] = {"destination", "hashed", "single"};
+  if (!section.expect_object()) {
+    return;
+  }
+  section.read("mode", network.mode, kModes);
+  section.read("routing", network.routing, kRoutings);
+  section.finish();
+}
+
+}  // namespace foretrain

@@ -1,0 +1,86 @@
+#include "sim/scenario/sections.h"
+
+namespace foretrain {
+namespace {
+
+constexpr std::string_view kPresets[] = {"bf16", "fp16", "fp8"};
+constexpr std::string_view kOptimizers[] = {"adamw", "adam", "sgd"};
+constexpr std::string_view kFp8Recipes[] = {"delayed", "tensorwise", "blockwise", "mxfp8"};
+
+void read_precision(JsonCursor& at, PrecisionSpec& precision) {
+  if (at.is_string()) {
+    precision = precision_preset(at.choice(kPresets).value_or("bf16"));
+    return;
+  }
+  if (!at.is_object()) {
+    at.fault("must be a data type's name or an object", "e.g. \"bf16\"");
+    return;
+  }
+  if (read_word(at, "compute", kDataTypes, precision.compute)) {
+    precision =
+        precision_preset(std::string(kDataTypes[static_cast<std::size_t>(precision.compute)]));
+  }
+  if (at.read("recipe", precision.recipe, kFp8Recipes) && precision.compute != DataType::kFp8) {
+    at.member("recipe")->fault("only fp8 has a recipe", "leave it out");
+  }
+  read_word(at, "attention", kDataTypes, precision.attention);
+  read_word(at, "params", kDataTypes, precision.params);
+  read_word(at, "grads", kDataTypes, precision.grads);
+  read_word(at, "moments", kDataTypes, precision.moments);
+  read_word(at, "param_gather", kDataTypes, precision.param_gather);
+  at.finish();
+}
+
+/// "grad_dtype" beside "dtype": the same thing as dtype's "grads", so both may not differ.
+void read_grad_dtype(JsonCursor& section, const JsonCursor* dtype, PrecisionSpec& precision) {
+  DataType grads = precision.grads;
+  if (!read_word(section, "grad_dtype", kDataTypes, grads)) {
+    return;
+  }
+  const bool stated = dtype != nullptr && dtype->value().find("grads") != nullptr;
+  if (stated && grads != precision.grads) {
+    section.member("grad_dtype")->fault("contradicts /training/dtype/grads", "give one of them");
+  }
+  precision.grads = grads;
+}
+
+}  // namespace
+
+PrecisionSpec precision_preset(const std::string& name) {
+  PrecisionSpec precision;
+  if (name == "fp16") {
+    precision.compute = precision.attention = DataType::kFp16;
+    precision.params = precision.param_gather = DataType::kFp16;
+  } else if (name == "fp32") {
+    precision.compute = precision.attention = DataType::kFp32;
+    precision.params = precision.param_gather = DataType::kFp32;
+  } else if (name == "fp8") {
+    precision.compute = DataType::kFp8;
+    precision.recipe = "tensorwise";
+  } else if (name == "nvfp4") {
+    precision.compute = DataType::kNvfp4;
+  }
+  return precision;
+}
+
+void read_training(JsonCursor& section, TrainingSpec& training) {
+  if (!section.expect_object()) {
+    return;
+  }
+  if (const auto at = section.require("sequence_length", "tokens, e.g. 8192")) {
+    training.sequence_length = at->integer(kPositive).value_or(0);
+  }
+  if (const auto at = section.require("global_batch_size", "sequences per step, e.g. 2048")) {
+    training.global_batch_size = at->integer(kPositive).value_or(0);
+  }
+  section.read("micro_batch_size", training.micro_batch_size, kPositive);
+  std::optional<JsonCursor> dtype = section.member("dtype");
+  if (dtype) {
+    read_precision(*dtype, training.dtype);
+  }
+  read_grad_dtype(section, dtype ? &*dtype : nullptr, training.dtype);
+  section.read("optimizer", training.optimizer, kOptimizers);
+  section.finish();
+}
+
+}  // namespace foretrain

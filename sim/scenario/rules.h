@@ -1,0 +1,42 @@
+#pragma once
+
+#include "sim/scenario/sections.h"
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace foretrain {
+
+/// The faults so far, asked before a rule speaks: whether the values it is about are sound.
+class Rules {
+ public:
+  explicit Rules(std::vector<Diagnostic>& faults);
+
+  void fault(std::string pointer, std::string message, std::string hint) {
+    faults_.push_back({std::move(pointer), std::move(message), std::move(hint)});
+  }
+
+  /// Marks a value as unknown without a fault of its own.
+  void taint(std::string pointer) { tainted_.push_back(std::move(pointer)); }
+
+  /// None of these values failed to be read (a fault or taint at, above or below it), and no rule
+  /// has found fault at or below it.
+  bool sound(std::initializer_list<std::string_view> pointers) const;
+
+ private:
+  std::vector<Diagnostic>& faults_;
+  std::size_t read_faults_;  ///< the first so many come from reading, the rest from rules
+  std::vector<std::string> tainted_;
+};
+
+/// Whether the schedule can run this pp, vpp and number of micro-batches; sets the vpp that a
+/// schedule implies.
+void check_schedule(Scenario& scenario, const StatedValues& stated, Rules& rules);
+
+/// Whether the model can be cut this way: heads over tp, experts over ep, layers over stages (which
+/// fills in layers_per_stage), and sizes that can be counted at all.
+void check_model(Scenario& scenario, Rules& rules);
+
+}  // namespace foretrain

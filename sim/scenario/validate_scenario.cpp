@@ -1,0 +1,267 @@
+// Rules that span sections. Each asks first whether its inputs are sound: a fault in tp does not
+// also surface as a fault of dp, of the batch and of the layers.
+#include "foretrain/mesh.h"
+#include "sim/scenario/rules.h"
+#include "sim/scenario/sections.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace foretrain {
+namespace {
+
+std::string text(std::int64_t value) {
+  return std::to_string(value);
+}
+
+/// a * b, or kLargestInteger when that is less.
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(std::min(Int128{a} * b, static_cast<Int128>(kLargestInteger)));
+}
+
+/// "nearest: 224 or 256"; the lower one only when above zero.
+std::string nearest_multiples(std::int64_t value, std::int64_t unit) {
+  const std::int64_t below = value / unit * unit;
+  return "nearest: " + (below > 0 ? text(below) + " or " : "") + text(below + unit);
+}
+
+/// "tp 8 x pp 16 = 128", degrees of 1 left out.
+std::string degrees_text(const Parallelism& p, std::int64_t model_ranks) {
+  std::string factors;
+  int count = 0;
+  const auto add = [&](std::string_view name, std::int64_t degree) {
+    if (degree > 1) {
+      factors += (factors.empty() ? "" : " x ") + std::string(name) + " " + text(degree);
+      ++count;
+    }
+  };
+  add("tp", p.tp);
+  add("cp", p.cp);
+  add("pp", p.pp);
+  return count > 1 ? factors + " = " + text(model_ranks) : factors;
+}
+
+void check_cluster(const Scenario& scenario, Rules& rules) {
+  const std::int64_t most = scenario.cluster.hardware.max_gpus;
+  if (rules.sound({"/cluster"}) && most > 0 && scenario.cluster.gpus > most) {
+    rules.fault("/cluster/gpus",
+                text(scenario.cluster.gpus) + " GPUs are more than the " + text(most) + " that " +
+                    scenario.cluster.topology + " has",
+                "at most " + text(most));
+  }
+}
+
+void derive_dp(Scenario& scenario, const StatedValues& stated, Rules& rules) {
+  Parallelism& p = scenario.parallelism;
+  if (!rules.sound({"/cluster/gpus", "/parallelism/tp", "/parallelism/cp", "/parallelism/pp"})) {
+    rules.taint("/parallelism/dp");
+    return;
+  }
+  const std::int64_t gpus = scenario.cluster.gpus;
+  const std::int64_t model_ranks = product(product(p.tp, p.cp), p.pp);
+  if (gpus < model_ranks || gpus % model_ranks != 0) {
+    rules.fault("/parallelism",
+                degrees_text(p, model_ranks) +
+                    (gpus < model_ranks ? " is more than the " : " does not divide the ") +
+                    text(gpus) + " GPUs",
+                gpus < model_ranks ? "at least " + text(model_ranks) + " GPUs, or lower degrees"
+                                   : nearest_multiples(gpus, model_ranks) + " GPUs");
+    rules.taint("/parallelism/dp");
+    return;
+  }
+  p.dp = gpus / model_ranks;
+  if (stated.dp && *stated.dp != p.dp) {
+    const std::string ranks = degrees_text(p, model_ranks);
+    rules.fault("/parallelism/dp",
+                "dp " + text(*stated.dp) + " contradicts " + text(gpus) + " GPUs" +
+                    (ranks.empty() ? "" : " over " + ranks) + ", which leave dp " + text(p.dp),
+                "leave dp out, or set it to " + text(p.dp));
+  }
+}
+
+void check_batch(const Scenario& scenario, const StatedValues& stated, Rules& rules) {
+  constexpr std::int64_t kMostMicroBatches = 1 << 20;
+  const TrainingSpec& training = scenario.training;
+  const std::int64_t dp = scenario.parallelism.dp;
+  if (!rules.sound(
+          {"/parallelism/dp", "/training/global_batch_size", "/training/micro_batch_size"})) {
+    return;
+  }
+  const std::int64_t unit = product(dp, training.micro_batch_size);
+  if (training.global_batch_size % unit != 0) {
+    rules.fault("/training/global_batch_size",
+                text(training.global_batch_size) + " sequences cannot be shared by dp " + text(dp) +
+                    " x micro-batch " + text(training.micro_batch_size),
+                nearest_multiples(training.global_batch_size, unit));
+    return;
+  }
+  const std::int64_t count = scenario.micro_batches();
+  if (count > kMostMicroBatches) {
+    rules.fault("/training/global_batch_size",
+                text(count) + " micro-batches a step are more than " + text(kMostMicroBatches),
+                "raise dp or micro_batch_size");
+  } else if (stated.micro_batches && *stated.micro_batches != count) {
+    rules.fault("/parallelism/micro_batches",
+                text(*stated.micro_batches) + " contradicts " + text(training.global_batch_size) +
+                    " sequences over dp " + text(dp) + " x micro-batch " +
+                    text(training.micro_batch_size) + " = " + text(count),
+                "leave micro_batches out, or set it to " + text(count));
+  }
+}
+
+void check_sequence(const Scenario& scenario, Rules& rules) {
+  const Parallelism& p = scenario.parallelism;
+  const std::int64_t length = scenario.training.sequence_length;
+  const auto must_divide = [&](std::int64_t unit, const std::string& by) {
+    if (length % unit == 0) {
+      return true;
+    }
+    rules.fault("/training/sequence_length",
+                text(length) + " tokens do not divide by " + by,
+                nearest_multiples(length, unit));
+    return false;
+  };
+  if (!rules.sound({"/training/sequence_length", "/parallelism/cp"})) {
+    return;
+  }
+  const bool ring = p.cp > 1 && p.cp_kind == ContextKind::kRing;
+  const std::int64_t parts = product(ring ? 2 : 1, p.cp);
+  const std::string name =
+      ring ? "2 x cp = " + text(parts) + " (ring attention's zig-zag halves)" : "cp " + text(parts);
+  if (!must_divide(parts, name) || !rules.sound({"/parallelism/tp"})) {
+    return;
+  }
+  if (p.sequence_parallel && p.tp > 1) {
+    const std::int64_t shards = product(p.tp, p.cp);
+    must_divide(shards,
+                (p.cp > 1 ? "tp " + text(p.tp) + " x cp " + text(p.cp) + " = " + text(shards)
+                          : "tp " + text(p.tp)) +
+                    " (sequence parallelism)");
+  }
+}
+
+void check_recompute(const Scenario& scenario, Rules& rules) {
+  const Parallelism& p = scenario.parallelism;
+  if (!scenario.recompute.layers ||
+      !rules.sound({"/recompute", "/parallelism/layers_per_stage", "/model"}) ||
+      p.layers_per_stage.empty()) {
+    return;
+  }
+  std::int64_t most = 0;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(p.pp); ++rank) {
+    std::int64_t held = 0;
+    for (std::size_t at = rank; at < p.layers_per_stage.size();
+         at += static_cast<std::size_t>(p.pp)) {
+      held += p.layers_per_stage[at];
+    }
+    most = std::max(most, held);
+  }
+  if (*scenario.recompute.layers > most) {
+    rules.fault(
+        "/recompute/layers",
+        text(*scenario.recompute.layers) + " layers, but no stage holds more than " + text(most),
+        "at most " + text(most) + "; leave layers out to recompute all");
+  }
+}
+
+void check_sharding(const Scenario& scenario, Rules& rules) {
+  const Parallelism& p = scenario.parallelism;
+  const std::int64_t ranks = product(p.dp, p.cp);
+  if (p.shard_group > 0 && rules.sound({"/parallelism/dp", "/parallelism/shard_group"}) &&
+      ranks % p.shard_group != 0) {
+    rules.fault("/parallelism/shard_group",
+                text(p.shard_group) + " does not divide dp x cp = " + text(ranks) + " ranks",
+                "");
+  }
+  const bool shards_weights = p.sharding == Sharding::kZero2 || p.sharding == Sharding::kZero3;
+  if (p.fsdp && !shards_weights && rules.sound({"/parallelism/sharding"})) {
+    rules.fault("/parallelism/fsdp",
+                "sharding " + std::string(kShardings[static_cast<std::size_t>(p.sharding)]) +
+                    " gathers no units",
+                "set sharding to zero3, or leave fsdp out");
+  }
+}
+
+void check_precision(const Scenario& scenario, Rules& rules) {
+  const GpuSpec& gpu = scenario.cluster.hardware.gpu;
+  if (scenario.training.dtype.compute == DataType::kFp8 &&
+      rules.sound({"/training/dtype", "/cluster/topology"}) &&
+      gpu.fp8_dense.flops_per_second == 0) {
+    rules.fault("/training/dtype", gpu.display_name + " has no fp8", "bf16 or fp16");
+  }
+}
+
+void check_perturbations(const Scenario& scenario, Rules& rules) {
+  if (!rules.sound({"/cluster"})) {
+    return;
+  }
+  const std::int64_t gpus = scenario.cluster.gpus;
+  const std::int64_t per_node = scenario.cluster.hardware.gpus_per_node;
+  const std::int64_t nodes = (gpus + per_node - 1) / per_node;
+  for (std::size_t index = 0; index < scenario.perturbations.size(); ++index) {
+    const Perturbation& entry = scenario.perturbations[index];
+    const std::string pointer = "/perturbations/" + std::to_string(index);
+    const auto below =
+        [&](const std::vector<std::int64_t>& values, const std::string& key, std::int64_t limit) {
+          for (std::size_t at = 0; at < values.size(); ++at) {
+            if (values[at] >= limit) {
+              rules.fault(pointer + "/" + key + "/" + std::to_string(at),
+                          text(values[at]) + " is none of the " + text(limit) + " " +
+                              (key == "nodes" ? "nodes" : "GPUs"),
+                          "0 to " + text(limit - 1));
+            }
+          }
+        };
+    below(entry.ranks, "ranks", gpus);
+    below(entry.nodes, "nodes", nodes);
+  }
+}
+
+void check_mesh(const Scenario& scenario, Rules& rules) {
+  const Parallelism& p = scenario.parallelism;
+  if (!rules.sound({"/parallelism/tp",
+                    "/parallelism/cp",
+                    "/parallelism/pp",
+                    "/parallelism/dp",
+                    "/parallelism/ep",
+                    "/parallelism/etp",
+                    "/parallelism/order",
+                    "/cluster/topology"})) {
+    return;
+  }
+  MeshSize size;
+  size.tp = p.tp;
+  size.cp = p.cp;
+  size.dp = p.dp;
+  size.pp = p.pp;
+  size.ep = p.ep;
+  size.etp = p.etp;
+  size.order = p.order;
+  size.gpus_per_node = scenario.cluster.hardware.gpus_per_node;
+  if (const Expected<DeviceMesh> mesh = DeviceMesh::build(size); !mesh) {
+    for (const Diagnostic& fault : mesh.error().list) {
+      rules.fault(fault.pointer, fault.message, fault.hint);
+    }
+  }
+}
+
+}  // namespace
+
+void validate_scenario(Scenario& scenario,
+                       const StatedValues& stated,
+                       std::vector<Diagnostic>& faults) {
+  Rules rules(faults);
+  check_cluster(scenario, rules);
+  derive_dp(scenario, stated, rules);
+  check_batch(scenario, stated, rules);
+  check_sequence(scenario, rules);
+  check_precision(scenario, rules);
+  check_schedule(scenario, stated, rules);
+  check_model(scenario, rules);
+  check_mesh(scenario, rules);
+  check_recompute(scenario, rules);
+  check_sharding(scenario, rules);
+  check_perturbations(scenario, rules);
+}
+
+}  // namespace foretrain

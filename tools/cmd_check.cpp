@@ -1,0 +1,41 @@
+#include "tools/commands.h"
+#include "tools/output.h"
+
+#include "foretrain/scenario.h"
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+namespace foretrain {
+
+int cmd_check(int argc, char** argv) {
+  CLI::App app("Reads and validates a scenario; every fault at once.", "check");
+  std::string name;
+  std::vector<std::string> overrides;
+  std::string json_target;
+  app.add_option("scenario", name, "a preset's name or a path")->required()->type_name("SCENARIO");
+  app.add_option("--set", overrides, "override one value, e.g. --set parallelism.pp=8")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  add_json_option(app, json_target);
+  if (const std::optional<int> over = parse_options(app, argc, argv)) {
+    return *over;
+  }
+  const Expected<Scenario> scenario = read_scenario(name, overrides);
+  if (!scenario) {
+    return report_faults(scenario.error(), name, json_target);
+  }
+  if (!json_target.empty()) {
+    return write_json(
+        json_target,
+        {{"ok", true},
+         {"faults", nlohmann::ordered_json::array()},
+         {"scenario", nlohmann::ordered_json::parse(write_scenario(*scenario), nullptr, false)}});
+  }
+  return write_output("-", name + ": ok\n");
+}
+
+}  // namespace foretrain
