@@ -151,13 +151,13 @@ bool nested_text(JsonCursor& cursor) {
 
 }  // namespace
 
-ModelConfig read_model_object(JsonCursor& cursor) {
+ModelConfig read_config_object(JsonCursor& cursor) {
   ModelConfig model;
   if (!cursor.expect_object())
     return model;
   if (nested_text(cursor)) {
     std::optional<JsonCursor> text = cursor.member("text_config");
-    model = read_model_object(*text);
+    model = read_config_object(*text);
     if (text->is_object() && text->value().find("tie_word_embeddings") == nullptr)
       cursor.read("tie_word_embeddings", model.tied_embeddings);
     for (const std::string& key : cursor.value().keys)
@@ -179,6 +179,13 @@ ModelConfig read_model_object(JsonCursor& cursor) {
   check_experts(cursor, model);
   fill_derived(model);
   check_size(cursor, model);
+  return model;
+}
+
+ModelConfig read_model_object(JsonCursor& cursor) {
+  ModelConfig model = read_config_object(cursor);
+  if (cursor.is_object())
+    cursor.finish();
   return model;
 }
 

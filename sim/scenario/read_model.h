@@ -7,12 +7,14 @@
 
 namespace foretrain {
 
-/// The fields of a Hugging Face config.json, from a file or inline in a scenario. Faults go to the
+/// A model inline in a scenario: the fields of a Hugging Face config.json. Faults go to the
 /// cursor's list: at the field's pointer, or at the object's when fields contradict each other;
-/// what comes back then is not to be used. Keys that say nothing about shape are marked as known.
-/// The caller decides about the others: finish() makes them faults (inline objects), a
-/// config.json's are left alone.
+/// what comes back then is not to be used. Keys that say nothing about shape are accepted, unknown
+/// ones are faults.
 ModelConfig read_model_object(JsonCursor& cursor);
+
+/// The same for a config.json somebody else wrote: unknown keys are left alone.
+ModelConfig read_config_object(JsonCursor& cursor);
 
 /// Reads a preset of scenarios/models or a config.json; relative paths as find_named_file resolves
 /// them. An unknown name has pointer "", faults inside the file pointers of that file and messages

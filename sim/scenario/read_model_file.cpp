@@ -50,7 +50,7 @@ Expected<ModelConfig> read_model_reference(const std::string& name_or_path,
     return tl::unexpected<Faults>(text.error());
   std::vector<Diagnostic> faults;
   JsonCursor root(*text, "", faults);
-  ModelConfig model = read_model_object(root);
+  ModelConfig model = read_config_object(root);
   if (!faults.empty()) {
     for (Diagnostic& fault : faults)
       fault.message = *path + ": " + fault.message;
