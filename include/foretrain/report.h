@@ -154,6 +154,12 @@ std::string chrome_trace(const Program& program,
                          const Timeline& timeline,
                          const TraceOptions& options);
 
+/// The same slices in speedscope's own format (.speedscope.json): under half the size, equal kernels
+/// merge in its views, and integer times that cannot overlap by a rounding of doubles.
+std::string speedscope_profile(const Program& program,
+                               const Timeline& timeline,
+                               const TraceOptions& options);
+
 /// Writes text to a file, gzip when the name ends in .gz. Faults: kFile.
 Expected<bool> write_text_file(const std::string& path, const std::string& text);
 

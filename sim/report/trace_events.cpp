@@ -27,14 +27,6 @@ std::string plain(std::string_view label) {
   return text;
 }
 
-/// The first word of a block's name says what action it is: "F", "B embedding 7 layers".
-char action_letter(const std::string& block_name) {
-  const bool word = block_name.size() == 1 || (block_name.size() > 1 && block_name[1] == ' ');
-  const bool action =
-      word && std::string_view("FBIW").find(block_name[0]) != std::string_view::npos;
-  return action ? block_name[0] : '\0';
-}
-
 Instant trace_zero(const TraceView& view) {
   bool found = false;
   Instant zero{};
@@ -93,6 +85,13 @@ std::string object_or_empty(const std::string& json) {
   return parsed.is_object()
              ? parsed.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
              : "{}";
+}
+
+char action_letter(const std::string& block_name) {
+  const bool word = block_name.size() == 1 || (block_name.size() > 1 && block_name[1] == ' ');
+  const bool action =
+      word && std::string_view("FBIW").find(block_name[0]) != std::string_view::npos;
+  return action ? block_name[0] : '\0';
 }
 
 CollectiveName collective_name(std::string_view label) {

@@ -34,6 +34,9 @@ std::string json_string(std::string_view text);
 /// An object's text on one line; "{}" for anything that is not an object.
 std::string object_or_empty(const std::string& json);
 
+/// The first word of a block's name says what action it is: 'F' of "F embedding 7 layers"; 0: none.
+char action_letter(const std::string& block_name);
+
 /// A collective as NCCL's kernel and PyTorch's profiler call it, so that readers recognise it.
 struct CollectiveName {
   std::string kernel;      ///< quoted, "ncclDevKernel_AllGather_RING_LL"

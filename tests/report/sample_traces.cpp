@@ -69,7 +69,9 @@ bool write_sample(const std::string& folder, const std::string& name, TinyShape 
   const std::string trace = chrome_trace(program, timeline, options);
   const std::string report = report_json(tally(program, timeline, steps, shape.tensor));
   const std::string path = folder + "/" + name;
+  const std::string profile = speedscope_profile(program, timeline, options);
   return write_text_file(path + ".json", trace).has_value() &&
+         write_text_file(path + ".speedscope.json", profile).has_value() &&
          write_text_file(path + ".json.gz", trace).has_value() &&
          write_text_file(path + ".report.json", report).has_value();
 }

@@ -229,6 +229,49 @@ TEST(Trace, ShowsOnlyTheStepsAsked) {
   EXPECT_EQ(steps, 4);
 }
 
+// In speedscope's format every event that opens is closed, in order of time and nesting, and the
+// kernels of a rank's compute stream last as long as its spans, each rounded.
+TEST(Speedscope, BalancesAndKeepsTimes) {
+  const TinyTrace trace;
+  TraceOptions options;
+  options.steps = 2;
+  const Json json = Json::parse(speedscope_profile(trace.program, trace.timeline, options));
+  // 4 ranks x compute and tp, a send and a receive stream each.
+  EXPECT_EQ(json["profiles"].size(), 16u);
+  for (const Json& profile : json["profiles"]) {
+    std::vector<std::int64_t> open;
+    std::int64_t now = profile["startValue"];
+    for (const Json& event : profile["events"]) {
+      EXPECT_GE(event["at"], now);
+      now = event["at"];
+      if (event["type"] == "O") {
+        open.push_back(event["frame"]);
+      } else {
+        ASSERT_FALSE(open.empty());
+        EXPECT_EQ(event["frame"], open.back());
+        open.pop_back();
+      }
+    }
+    EXPECT_TRUE(open.empty());
+    EXPECT_EQ(now, profile["endValue"]);
+  }
+  std::set<std::string> names;
+  for (const Json& frame : json["shared"]["frames"]) {
+    names.insert(frame["name"].get<std::string>());
+  }
+  EXPECT_EQ(names,
+            (std::set<std::string>{"0F",
+                                   "0B",
+                                   "1F",
+                                   "1B",
+                                   "optimizer",
+                                   "qkv",
+                                   "adamw",
+                                   "hop",
+                                   "tp all-gather",
+                                   "tp reduce-scatter"}));
+}
+
 // The forecast made before anything ran is within 5 % of the file.
 TEST(Trace, SizeIsForetold) {
   for (const int micro_batches : {2, 30}) {
