@@ -154,8 +154,8 @@ std::string chrome_trace(const Program& program,
                          const Timeline& timeline,
                          const TraceOptions& options);
 
-/// The same slices in speedscope's own format (.speedscope.json): under half the size, equal kernels
-/// merge in its views, and integer times that cannot overlap by a rounding of doubles.
+/// The same slices in speedscope's own format (.speedscope.json): under half the size, equal
+/// kernels merge in its views, and times are integers, which no rounding makes overlap.
 std::string speedscope_profile(const Program& program,
                                const Timeline& timeline,
                                const TraceOptions& options);
