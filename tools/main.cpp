@@ -26,7 +26,7 @@ constexpr Command kCommands[] = {
     {"run", "simulate a training step; report, and a trace if asked", nullptr},
     {"compare", "scenarios or schedules side by side", nullptr},
     {"schedule", "a pipeline schedule: its list of actions and its timing", &cmd_schedule},
-    {"mesh", "ranks, coordinates, communication groups", nullptr},
+    {"mesh", "ranks, coordinates, communication groups", &cmd_mesh},
     {"topology", "devices, links, routes and bisection bandwidth of a cluster", nullptr},
     {"collective", "time of one collective operation", nullptr},
     {"flows", "given flows on shared links: finish time of each", nullptr},

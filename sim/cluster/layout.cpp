@@ -6,6 +6,9 @@
 namespace foretrain {
 namespace {
 
+/// Larger than any cluster built; bounds the memory of a drawing.
+constexpr std::int64_t kMaxGpus = 1 << 18;
+
 /// More spines than this are drawn as fewer and wider ones.
 constexpr std::int64_t kMaxSpines = 64;
 
@@ -55,6 +58,12 @@ std::vector<Diagnostic> size_faults(const TopologySpec& spec, std::int64_t gpus)
   const std::string pointer = "/cluster/gpus";
   if (gpus < 1) {
     return {{pointer, "gpus is " + std::to_string(gpus) + ", must be at least 1", ""}};
+  }
+  if (gpus > kMaxGpus) {
+    return {{pointer,
+             std::to_string(gpus) + " GPUs, more than the " + std::to_string(kMaxGpus) +
+                 " a topology may have",
+             ""}};
   }
   if (spec.max_gpus > 0 && gpus > spec.max_gpus) {
     return {{pointer,
@@ -191,7 +200,8 @@ Duration across_latency(const Layout& layout, std::int64_t from, std::int64_t to
   Duration latency =
       host_links * link_latency(spec.pcie_latency) + 2 * link_latency(spec.nic_latency);
   const std::int64_t leaf_a = layout.leaf_of(a, layout.nic_of(from));
-  const std::int64_t leaf_b = layout.leaf_of(b, layout.nic_of(same_rail ? from : to));
+  // Behind a PCIe switch every NIC is as near: the route takes the rail it needs.
+  const std::int64_t leaf_b = layout.leaf_of(b, layout.nic_of(same_rail || pcie ? from : to));
   if (layout.pod_of(a) != layout.pod_of(b)) {
     latency += 4 * link_latency(spec.switch_latency);
   } else if (leaf_a != leaf_b) {

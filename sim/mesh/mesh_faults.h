@@ -7,8 +7,8 @@
 
 namespace foretrain {
 
-/// Largest world a mesh may describe; ten times the largest cluster planned anywhere.
-inline constexpr std::int64_t kMaxRanks = 1 << 24;
+/// Largest world a mesh may describe, several times the largest cluster planned anywhere.
+inline constexpr std::int64_t kMaxRanks = 1 << 20;
 
 /// "tp-cp-ep-dp-pp" -> its words, innermost first.
 std::vector<std::string> split_order(const std::string& order);

@@ -73,7 +73,7 @@ TEST(MeshFaults, Degrees) {
   size = {};
   size.dp = std::int64_t{1} << 53;
   EXPECT_EQ(pointers(size), Pointers{"/parallelism/dp"});
-  size.dp = size.tp = size.pp = size.cp = 1 << 20;
+  size.dp = size.tp = size.pp = size.cp = 1 << 19;
   EXPECT_EQ(pointers(size), Pointers{"/parallelism"});
 }
 
