@@ -88,7 +88,7 @@ class Dataflow {
   void run_alone(Place place, std::int32_t task);
   void receive(Place place, std::int32_t task);
   bool arrive(Place place, const FlatTask& task);
-  void meet(std::int32_t link, std::int32_t ordinal, Place last);
+  void meet(std::int32_t link, std::int32_t kind, Place last);
   void group_times(const std::vector<Arrival>& members, std::int32_t groups, std::int32_t kind);
   void transfer(Place place, std::int32_t task);
   void finish(Place place, std::int32_t task, const Times* begin);

@@ -70,22 +70,31 @@ void Dataflow::receive(Place place, std::int32_t head) {
 bool Dataflow::arrive(Place place, const FlatTask& task) {
   const std::int32_t link = plan_.cohorts[place.cohort].link[task.task->group_kind];
   LinkState& state = links_[link];
+  if (plan_.links[link].cohorts.size() == 1) {
+    members_.assign(1, {task.ordinal, place.cohort, place.stream});
+    meet(link, task.task->group_kind, place);
+    return true;
+  }
   state.waiting.push_back({task.ordinal, place.cohort, place.stream});
   if (++state.arrived[task.ordinal] < static_cast<std::int32_t>(plan_.links[link].cohorts.size())) {
     return false;
   }
-  meet(link, task.ordinal, place);
+  members_.clear();
+  std::size_t kept = 0;
+  for (const Arrival& arrival : state.waiting) {
+    if (arrival.ordinal == task.ordinal) {
+      members_.push_back(arrival);
+    } else {
+      state.waiting[kept++] = arrival;
+    }
+  }
+  state.waiting.resize(kept);
+  meet(link, task.task->group_kind, place);
   return true;
 }
 
-void Dataflow::meet(std::int32_t link, std::int32_t ordinal, Place last) {
-  std::vector<Arrival>& waiting = links_[link].waiting;
-  const auto others = std::stable_partition(
-      waiting.begin(), waiting.end(), [&](const Arrival& a) { return a.ordinal != ordinal; });
-  members_.assign(others, waiting.end());
-  waiting.erase(others, waiting.end());
-  const Place any{members_.front().cohort, members_.front().stream};
-  const std::int32_t kind = list_of(any).tasks[head_of(any)].task->group_kind;
+/// All of members_ are there.
+void Dataflow::meet(std::int32_t link, std::int32_t kind, Place last) {
   group_times(members_, plan_.links[link].groups, kind);
   for (const Arrival& member : members_) {
     const Place place{member.cohort, member.stream};

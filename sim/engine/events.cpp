@@ -107,22 +107,34 @@ void note_spans(const EventRun& run,
   }
 }
 
+/// Steps before the state repeats (at most the limit), all at base factors; 0: a deadlock, told by
+/// `deadlock`. Few steps are tried first: most programs settle at once.
+int steps_to_settle(const Program& program, int limit, Deadlock& deadlock) {
+  for (int tried = std::min(limit, 3);; tried = limit) {
+    EventRun cold(program, tried, tried);
+    if (!cold.run()) {
+      deadlock = describe_deadlock(program, cold.progress());
+      return 0;
+    }
+    WarmUp warm_up(limit);
+    while (warm_up.steps() < tried) {
+      if (warm_up.settled(carried_state(program, cold, warm_up.steps()))) {
+        return warm_up.steps();
+      }
+    }
+  }
+}
+
 }  // namespace
 
 /// Twice from a cold start: once to see when the carried state repeats, once to measure from there;
 /// only then it is known which steps the factor windows fall on.
 RunResult run_events(const Program& program, const RunOptions& options) {
-  const int limit = std::max(1, options.warm_up_limit);
-  WarmUp warm_up(limit);
-  {
-    EventRun cold(program, limit, limit);
-    if (!cold.run()) {
-      return describe_deadlock(program, cold.progress());
-    }
-    while (!warm_up.settled(carried_state(program, cold, warm_up.steps()))) {
-    }
+  Deadlock deadlock;
+  const std::int32_t first = steps_to_settle(program, std::max(1, options.warm_up_limit), deadlock);
+  if (first == 0) {
+    return deadlock;
   }
-  const std::int32_t first = warm_up.steps();
   const std::int32_t steps = first + options.measured_steps;
   EventRun measured(program, steps, first);
   measured.run();
