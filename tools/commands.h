@@ -7,5 +7,6 @@ namespace foretrain {
 int cmd_check(int argc, char** argv);
 int cmd_mesh(int argc, char** argv);
 int cmd_schedule(int argc, char** argv);
+int cmd_topology(int argc, char** argv);
 
 }  // namespace foretrain

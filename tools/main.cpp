@@ -27,7 +27,7 @@ constexpr Command kCommands[] = {
     {"compare", "scenarios or schedules side by side", nullptr},
     {"schedule", "a pipeline schedule: its list of actions and its timing", &cmd_schedule},
     {"mesh", "ranks, coordinates, communication groups", &cmd_mesh},
-    {"topology", "devices, links, routes and bisection bandwidth of a cluster", nullptr},
+    {"topology", "devices, links, routes and bisection bandwidth of a cluster", &cmd_topology},
     {"collective", "time of one collective operation", nullptr},
     {"flows", "given flows on shared links: finish time of each", nullptr},
     {"estimate", "the closed form, no simulation", nullptr},
