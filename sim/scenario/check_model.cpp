@@ -66,7 +66,7 @@ void check_experts(const Scenario& scenario, Rules& rules) {
       if (degree > 1) {
         rules.fault(std::string("/parallelism/") + name,
                     std::string(name) + " is " + text(degree) + ", but the model has no experts",
-                    "1");
+                    std::string("leave ") + name + " out");
       }
     }
     return;

@@ -70,6 +70,25 @@ void check_chunks(Scenario& scenario, const StatedValues& stated, Rules& rules) 
   }
 }
 
+/// The sizes DualPipe and its V form can run (DeepSeek-AI's DualPipe), until the table has them.
+void check_dualpipe(const Scenario& scenario, Rules& rules) {
+  const std::string& name = scenario.schedule.name;
+  const std::int64_t pp = scenario.parallelism.pp;
+  const std::int64_t count = scenario.micro_batches();
+  const bool both_ways = name == "dualpipe";
+  if (both_ways && (pp % 2 != 0 || count % 2 != 0)) {
+    rules.fault("/schedule",
+                "dualpipe needs even pp and an even number of micro-batches, has pp " +
+                    std::to_string(pp) + " and " + std::to_string(count),
+                "");
+  } else if (count < 2 * pp) {
+    rules.fault("/schedule",
+                name + " needs " + std::to_string(2 * pp) + " micro-batches or more, has " +
+                    std::to_string(count),
+                "raise global_batch_size, or lower pp");
+  }
+}
+
 /// A layout says how many virtual stages there are, and so how many chunks a rank holds.
 void derive_chunks(Parallelism& parallelism, const StatedValues& stated) {
   if (parallelism.layout.empty() || stated.vpp) {
@@ -90,19 +109,25 @@ void check_schedule(Scenario& scenario, const StatedValues& stated, Rules& rules
   derive_chunks(scenario.parallelism, stated);
   check_chunks(scenario, stated, rules);
   const ScheduleEntry* entry = find_entry(scenario.schedule.name);
-  if (entry == nullptr || entry->illegal == nullptr ||
-      !rules.sound({"/schedule",
-                    "/parallelism/dp",
-                    "/parallelism/pp",
-                    "/parallelism/micro_batches",
-                    "/training/global_batch_size",
-                    "/training/micro_batch_size"})) {
+  const bool dualpipe =
+      entry == nullptr && is_one_of(scenario.schedule.name, {"dualpipe", "dualpipev"});
+  const bool ruled = dualpipe || (entry != nullptr && entry->illegal != nullptr);
+  if (!ruled || !rules.sound({"/schedule",
+                              "/parallelism/dp",
+                              "/parallelism/pp",
+                              "/parallelism/micro_batches",
+                              "/training/global_batch_size",
+                              "/training/micro_batch_size"})) {
     return;
   }
   constexpr std::int64_t kMost = 65536;
   const Parallelism& p = scenario.parallelism;
   if (p.pp > kMost || p.vpp > kMost) {
     return;  // the split of layers refuses it
+  }
+  if (dualpipe) {
+    check_dualpipe(scenario, rules);
+    return;
   }
   ScheduleSize size;
   size.pp = static_cast<std::int32_t>(p.pp);

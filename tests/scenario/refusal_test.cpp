@@ -94,6 +94,9 @@ TEST(Refusal, SchedulesThatCannotRunThis) {
   EXPECT_EQ(faults_of({"schedule=zb-v", "parallelism.vpp=4"}),
             Lines{"/schedule | zb-v folds 2 chunks onto each rank, vpp is 4 | leave vpp out, or "
                   "set it to 2"});
+  EXPECT_EQ(faults_of({"schedule=dualpipe", "training.global_batch_size=12"}),
+            Lines{"/schedule | dualpipe needs 8 micro-batches or more, has 6 | raise "
+                  "global_batch_size, or lower pp"});
   // 6 micro-batches over 4 stages with groups of 4: the last group would be short of pp.
   const Lines odd =
       faults_of({"schedule=interleaved", "parallelism.vpp=2", "training.global_batch_size=12"});
