@@ -142,7 +142,8 @@ bool Dataflow::must_wait(Place place, const FlatTask& task) {
   const FlatList& list = list_of(place);
   for (std::int32_t w = 0; w < task.wait_count; ++w) {
     const FlatWait& wait = list.waits[task.first_wait + w];
-    if (!wait.previous_step && wait_for(place, place.cohort, wait.producer)) {
+    StreamState& stream = cohorts_[place.cohort].streams[wait.stream];
+    if (!wait.previous_step && wait_for(place, stream, wait.position)) {
       return true;
     }
   }
@@ -150,22 +151,22 @@ bool Dataflow::must_wait(Place place, const FlatTask& task) {
     return false;
   }
   const Cohort& cohort = plan_.cohorts[place.cohort];
-  const std::int32_t own = list.streams[place.stream][task.position];
-  return wait_for(place, cohort.peer_cohort[task.task->peer_slot], cohort.partner[own]);
+  const std::int32_t sender = cohort.partner[list.streams[place.stream][task.position]];
+  if (sender < 0) {
+    return true;  // never comes
+  }
+  const std::int32_t peer = cohort.peer_cohort[task.task->peer_slot];
+  const FlatTask& sent = plan_.lists[plan_.cohorts[peer].list].tasks[sender];
+  return wait_for(place, cohorts_[peer].streams[sent.task->stream], sent.position);
 }
 
-/// False when the task is done; else leaves a waiter with its stream. A partner of -1 never comes.
-bool Dataflow::wait_for(Place place, std::int32_t cohort, std::int32_t producer) {
-  if (producer < 0) {
-    return true;
-  }
-  const FlatTask& task = plan_.lists[plan_.cohorts[cohort].list].tasks[producer];
-  StreamState& stream = cohorts_[cohort].streams[task.task->stream];
-  if (task.position < stream.next) {
+/// False when the stream has done the task at the position; else leaves a waiter with it.
+bool Dataflow::wait_for(Place place, StreamState& stream, std::int32_t position) {
+  if (position < stream.next) {
     return false;
   }
-  stream.waiters.push_back({task.position, place.cohort, place.stream});
-  stream.wake_at = std::min(stream.wake_at, task.position);
+  stream.waiters.push_back({position, place.cohort, place.stream});
+  stream.wake_at = std::min(stream.wake_at, position);
   return true;
 }
 
@@ -199,11 +200,10 @@ void Dataflow::start(Place place, std::int32_t head) {
   causes_.clear();
   for (std::int32_t w = 0; w < task.wait_count; ++w) {
     const FlatWait& wait = list.waits[task.first_wait + w];
-    const FlatTask& producer = list.tasks[wait.producer];
-    const Times& end =
-        wait.previous_step ? cohort.carried[producer.carried] : cohort.values.at(wait.producer);
+    const Times& end = wait.previous_step ? cohort.carried[list.tasks[wait.producer].carried]
+                                          : cohort.values.at(wait.producer);
     max_into(clock, end);
-    causes_.push_back({&end, producer.task->stream});
+    causes_.push_back({&end, wait.stream});
   }
   if (list.host_bound) {
     max_into_shifted(clock, cohort.host_base, task.launch);
@@ -227,8 +227,7 @@ void Dataflow::release_inputs(Place place, const FlatTask& task) {
   for (std::int32_t w = 0; w < task.wait_count; ++w) {
     const FlatWait& wait = list.waits[task.first_wait + w];
     if (place.stream == 0) {
-      const std::int32_t stream = list.tasks[wait.producer].task->stream;
-      cohort.ledger.forget(stream, wait.producer, wait.previous_step);
+      cohort.ledger.forget(wait.stream, wait.producer, wait.previous_step);
     }
     if (!wait.previous_step) {
       cohort.values.release(wait.producer);

@@ -82,7 +82,7 @@ class Dataflow {
 
   void advance(Place place);
   bool must_wait(Place place, const FlatTask& task);
-  bool wait_for(Place place, std::int32_t cohort, std::int32_t task);
+  bool wait_for(Place place, StreamState& stream, std::int32_t position);
   void start(Place place, std::int32_t task);
   void release_inputs(Place place, const FlatTask& task);
   void run_alone(Place place, std::int32_t task);

@@ -90,8 +90,7 @@ class Reader {
     account_.idle += inside(begin, end) - exposed;
   }
 
-  /// Time of the gap that transfers of the stream cover: those of the step, then back until one
-  /// ended before the gap.
+  /// Time of the gap that transfers of the stream cover, those of steps before included.
   Duration transfers(std::int32_t step,
                      std::int32_t stream,
                      std::int64_t begin,
@@ -99,14 +98,22 @@ class Reader {
     Duration sum{};
     const std::vector<std::int32_t>& order = list_.streams[stream];
     for (std::int32_t from = step; from >= 0; --from) {
-      for (auto task = order.rbegin(); task != order.rend(); ++task) {
+      // A stream is a FIFO: its ends ascend.
+      auto task = std::partition_point(order.begin(), order.end(), [&](std::int32_t earlier) {
+        return run_.executed(from, instance_, earlier).end <= begin;
+      });
+      const bool all_of_step = task == order.begin();
+      for (; task != order.end(); ++task) {
         const Executed& ran = run_.executed(from, instance_, *task);
-        if (ran.end <= begin) {
-          return sum;
+        if (ran.begin >= end) {
+          break;
         }
         if (list_.tasks[*task].task->kind != TaskKind::kReceive) {
           sum += inside(std::max(ran.begin, begin), std::min(ran.end, end));
         }
+      }
+      if (!all_of_step) {
+        break;
       }
     }
     return sum;

@@ -42,7 +42,7 @@ UnrolledTemplate unroll(const Program& program, const Template& list) {
 }  // namespace
 
 EventRun::EventRun(const Program& program, std::int32_t steps, std::int64_t first_measured)
-    : program_(program), steps_(steps), first_measured_(first_measured) {
+    : program_(program), steps_(steps) {
   for (const Template& list : program.templates) {
     lists_.push_back(unroll(program, list));
   }

@@ -98,7 +98,6 @@ class EventRun {
 
   const Program& program_;
   std::int32_t steps_;
-  std::int64_t first_measured_;
   std::vector<UnrolledTemplate> lists_;
   std::vector<std::vector<Factors>> factors_;  ///< [step][factor set]
   std::vector<std::size_t> first_task_;        ///< per instance, into a step's log

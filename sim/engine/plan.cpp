@@ -46,7 +46,7 @@ class WaitCollector {
     if (source.task->stream == stream && (previous_step || producer < consumer)) {
       return;
     }
-    flat_.waits.push_back({producer, previous_step});
+    flat_.waits.push_back({producer, source.position, source.task->stream, previous_step});
     ++flat_.tasks[consumer].wait_count;
     if (!previous_step) {
       ++source.readers;

@@ -13,6 +13,8 @@ namespace foretrain {
 /// left out: the stream itself keeps that order.
 struct FlatWait {
   std::int32_t producer = 0;  ///< template-wide
+  std::int32_t position = 0;  ///< of the producer, in its stream's list
+  std::int32_t stream = 0;    ///< of the producer
   bool previous_step = false;
 };
 
