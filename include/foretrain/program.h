@@ -110,6 +110,7 @@ struct Instance {
   std::vector<std::int32_t> groups;  ///< per group kind: index into Program::groups[kind]; -1: none
                                      ///< (then no task may be a collective of that kind)
   std::int32_t factor_set = 0;       ///< index into Program::factor_sets
+  std::int32_t mark = 0;             ///< instances with different marks are never folded together
 };
 
 /// Factors of an instance over the steps of a run.

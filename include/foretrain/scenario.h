@@ -22,6 +22,11 @@ struct ClusterSpec {
 
 enum class DataType { kFp32, kBf16, kFp16, kFp8, kNvfp4 };
 
+/// Bytes of one element; scaling factors of narrow types are not counted.
+constexpr std::int64_t bytes_per_element(DataType type) {
+  return type == DataType::kFp32 ? 4 : type == DataType::kBf16 || type == DataType::kFp16 ? 2 : 1;
+}
+
 struct PrecisionSpec {
   DataType compute = DataType::kBf16;
   std::string recipe;  ///< fp8 only

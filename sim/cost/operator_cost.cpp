@@ -1,0 +1,139 @@
+#include "sim/cost/operator_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace foretrain {
+namespace {
+
+FlopRate fraction_of(FlopRate peak, double efficiency) {
+  return {std::llround(static_cast<double>(peak.flops_per_second) * efficiency)};
+}
+
+Bandwidth fraction_of(Bandwidth line, double efficiency) {
+  return {std::llround(static_cast<double>(line.bytes_per_second) * efficiency)};
+}
+
+LinkModel link_model(const Scenario& scenario) {
+  const TopologySpec& hardware = scenario.cluster.hardware;
+  const CostSpec& costs = scenario.costs;
+  LinkModel links;
+  if (costs.constant) {
+    links.inside_efficiency = costs.link_efficiency;
+    links.across_efficiency = costs.link_efficiency;
+    links.inside_hop = costs.link_latency;
+    links.across_hop = costs.link_latency;
+    links.topology_latency = false;
+    links.free = costs.communication_free;
+    return links;
+  }
+  links.inside_efficiency = hardware.nvlink_efficiency;
+  links.across_efficiency = hardware.nic_efficiency;
+  links.across_hop = hardware.collective_latency_hop;
+  links.fixed = hardware.collective_latency_inside;
+  return links;
+}
+
+}  // namespace
+
+OperatorPrices::OperatorPrices(const Scenario& scenario)
+    : costs_(scenario.costs),
+      gpu_(scenario.cluster.hardware.gpu),
+      links_(link_model(scenario)),
+      launch_(scenario.costs.constant ? scenario.costs.launch_overhead
+              : scenario.stack.cuda_graphs ? Duration{}
+                                           : scenario.stack.host_launch) {}
+
+double OperatorPrices::gemm_efficiency(const Operator& op) const {
+  if (costs_.constant) {
+    return costs_.gemm_efficiency;
+  }
+  if (op.m <= 0 || op.n <= 0 || op.k <= 0) {
+    return gpu_.gemm_efficiency;
+  }
+  // Saturation with the harmonic size of the three dimensions (MODEL 3.1).
+  const double inverse_size = 1.0 / static_cast<double>(op.m) + 1.0 / static_cast<double>(op.n) +
+                              1.0 / static_cast<double>(op.k);
+  return gpu_.gemm_efficiency / (1.0 + gpu_.gemm_half_size * inverse_size);
+}
+
+double OperatorPrices::attention_efficiency(const Operator& op) const {
+  if (costs_.constant) {
+    return costs_.attention_efficiency;
+  }
+  const bool backward = op.pass == Pass::kInputGradient;
+  const double longest =
+      backward ? gpu_.attention_backward_efficiency : gpu_.attention_forward_efficiency;
+  const double sequence = static_cast<double>(std::max<std::int64_t>(op.m, 1));
+  return longest * sequence / (sequence + gpu_.attention_half_sequence);
+}
+
+Duration OperatorPrices::arithmetic(const Operator& op) const {
+  const double efficiency = op.kind == OperatorKind::kAttention ? attention_efficiency(op)
+                            : op.kind == OperatorKind::kGemm    ? gemm_efficiency(op)
+                            : costs_.constant                   ? costs_.gemm_efficiency
+                                                                : 0.0;
+  if (op.flops.value == 0 || efficiency <= 0.0) {
+    return {};
+  }
+  return op.flops / fraction_of(gpu_.bf16_dense, efficiency);
+}
+
+Work OperatorPrices::kernel(const Operator& op) const {
+  const Duration compute = arithmetic(op);
+  Duration memory{};
+  const bool tensor_core = op.kind == OperatorKind::kGemm || op.kind == OperatorKind::kAttention;
+  if (costs_.constant) {
+    if (costs_.memory_bound_ops && !tensor_core) {
+      memory = op.bytes / gpu_.memory_bandwidth;
+    }
+  } else {
+    memory = op.bytes / fraction_of(gpu_.memory_bandwidth, gpu_.memory_efficiency);
+  }
+  const Duration fixed = costs_.constant ? Duration{} : gpu_.kernel_fixed;
+  const Resource bound = memory > compute ? Resource::kMemory : Resource::kTensor;
+  Work work{};
+  work[static_cast<std::size_t>(bound)] = (std::max(compute, memory) + fixed).count();
+  return work;
+}
+
+Work OperatorPrices::optimizer_pass(Bytes traffic) const {
+  Duration time{};
+  if (!costs_.constant) {
+    time = traffic / fraction_of(gpu_.memory_bandwidth, gpu_.memory_efficiency) + gpu_.kernel_fixed;
+  } else if (costs_.memory_bound_ops) {
+    time = traffic / gpu_.memory_bandwidth;
+  }
+  Work work{};
+  work[static_cast<std::size_t>(Resource::kOptimizer)] = time.count();
+  return work;
+}
+
+Work transfer_work(const CollectiveCost& cost) {
+  Work work{};
+  work[static_cast<std::size_t>(Resource::kLink)] = cost.inside.count();
+  work[static_cast<std::size_t>(Resource::kNic)] = cost.across.count();
+  work[static_cast<std::size_t>(Resource::kLatency)] = cost.latency.count();
+  return work;
+}
+
+std::int64_t bus_bytes(CollectiveKind kind, Bytes bytes, std::int64_t ranks) {
+  if (ranks <= 1) {
+    return 0;
+  }
+  const Int128 once = static_cast<Int128>(bytes.value) * (ranks - 1);
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return static_cast<std::int64_t>((2 * once + ranks - 1) / ranks);
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllToAll:
+      return static_cast<std::int64_t>((once + ranks - 1) / ranks);
+    case CollectiveKind::kBroadcast:
+    case CollectiveKind::kSendReceive:
+      return bytes.value;
+  }
+  return 0;
+}
+
+}  // namespace foretrain

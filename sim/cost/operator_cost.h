@@ -1,0 +1,46 @@
+#pragma once
+
+#include "foretrain/collective.h"
+#include "foretrain/model.h"
+#include "foretrain/program.h"
+#include "foretrain/scenario.h"
+
+/// Operators and transfers priced in picoseconds per resource (MODEL 3).
+namespace foretrain {
+
+/// What one kernel costs on one GPU under a scenario's cost model.
+class OperatorPrices {
+ public:
+  explicit OperatorPrices(const Scenario& scenario);
+
+  /// A kernel alone on its GPU at factor 1: the slower of arithmetic and memory traffic, plus the
+  /// kernel's fixed time. Collectives are priced by `links`, not here.
+  Work kernel(const Operator& op) const;
+
+  /// A pass over memory by the optimizer (Resource::kOptimizer).
+  Work optimizer_pass(Bytes traffic) const;
+
+  /// How the wire performs under this cost model.
+  const LinkModel& links() const { return links_; }
+
+  /// Host time of one launch.
+  Duration launch() const { return launch_; }
+
+ private:
+  Duration arithmetic(const Operator& op) const;
+  double gemm_efficiency(const Operator& op) const;
+  double attention_efficiency(const Operator& op) const;
+
+  CostSpec costs_;
+  GpuSpec gpu_;
+  LinkModel links_;
+  Duration launch_{};
+};
+
+/// A collective's time as work on link, NIC and latency.
+Work transfer_work(const CollectiveCost& cost);
+
+/// What a rank must put on the wire: bytes times the nccl-tests bus factor, rounded up.
+std::int64_t bus_bytes(CollectiveKind kind, Bytes bytes, std::int64_t ranks);
+
+}  // namespace foretrain

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "foretrain/diagnostic.h"
+#include "foretrain/mesh.h"
+#include "foretrain/program.h"
+#include "foretrain/scenario.h"
+#include "foretrain/topology.h"
+
+/// Where every rank sits: its coordinates, groups and peers, and how those lie on the machine.
+namespace foretrain {
+
+/// Distinct group shapes, numbered in order of first use.
+class ShapeTable {
+ public:
+  std::int32_t index(const GroupShape& shape);
+  const GroupShape& shape(std::int32_t index) const {
+    return shapes_[static_cast<std::size_t>(index)];
+  }
+
+ private:
+  std::vector<GroupShape> shapes_;
+};
+
+/// What a rank's costs depend on beside its pipeline rank; equal ones share a template.
+struct LinkClass {
+  std::int32_t pp_rank = 0;
+  std::int32_t tensor = -1, data = -1, norm = -1, embedding = -1, pipeline = -1;  ///< shape indices
+  std::int32_t to_next = -1, to_previous = -1;  ///< shapes of the two-rank hops; -1: no hop
+  auto operator<=>(const LinkClass&) const = default;
+};
+
+struct RankPlace {
+  Coordinates at;
+  std::int32_t link_class = 0;
+  std::array<std::int32_t, kPeerSlots> peers = {-1, -1};
+  std::vector<std::int32_t> groups;  ///< per GroupKind
+};
+
+struct Placements {
+  ShapeTable shapes;
+  std::vector<LinkClass> link_classes;  ///< sorted; index = template
+  std::vector<RankPlace> ranks;
+  std::vector<std::vector<std::vector<std::int32_t>>> groups;  ///< [GroupKind][group] -> ranks
+};
+
+/// Places every rank of a scenario. Groups of one rank are left out (-1).
+Expected<Placements> place_ranks(const Scenario& scenario, const Topology& topology);
+
+/// The mesh a scenario asks for.
+Expected<DeviceMesh> mesh_of(const Scenario& scenario);
+
+}  // namespace foretrain

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "foretrain/program.h"
+
+/// The streams, group kinds, accounts and labels of a training step.
+namespace foretrain {
+
+enum StreamIndex : std::int32_t {
+  kComputeStream,
+  kTensorStream,
+  kDataStream,
+  kSendNextStream,
+  kSendPreviousStream,
+  kReceivePreviousStream,
+  kReceiveNextStream,
+};
+enum GroupKind : std::int32_t { kTensorGroup, kDataGroup, kNormGroup, kEmbeddingGroup, kPipelineGroup };
+enum BusyAccount : std::int32_t { kComputeAccount, kRecomputeAccount, kOptimizerAccount };
+enum ExposedAccount : std::int32_t { kTensorAccount, kContextAccount, kExpertAccount, kDataAccount };
+enum PeerSlot : std::int32_t { kPrevious, kNext };
+
+/// Fills a Program's name tables and hands out labels.
+class Vocabulary {
+ public:
+  explicit Vocabulary(Program& program);
+  std::int32_t label(std::string_view text);
+  Program& program() { return program_; }
+
+ private:
+  Program& program_;
+  std::map<std::string, std::int32_t, std::less<>> labels_;
+};
+
+}  // namespace foretrain

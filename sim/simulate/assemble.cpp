@@ -1,0 +1,322 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "sim/base/format.h"
+#include "sim/lower/vocabulary.h"
+#include "sim/simulate/parts.h"
+
+namespace foretrain {
+namespace {
+
+std::string_view sharding_name(Sharding sharding) {
+  switch (sharding) {
+    case Sharding::kNone:
+      return "no sharding";
+    case Sharding::kZero1:
+      return "zero1";
+    case Sharding::kZero2:
+      return "zero2";
+    case Sharding::kZero3:
+      return "zero3";
+  }
+  return "";
+}
+
+std::string_view type_name(DataType type) {
+  return type == DataType::kBf16   ? "bf16"
+         : type == DataType::kFp16 ? "fp16"
+         : type == DataType::kFp32 ? "fp32"
+         : type == DataType::kFp8  ? "fp8"
+                                   : "nvfp4";
+}
+
+std::string recompute_name(const RecomputeSpec& recompute) {
+  switch (recompute.mode) {
+    case RecomputeMode::kNone:
+      return "no recompute";
+    case RecomputeMode::kSelective:
+      return "selective recompute";
+    case RecomputeMode::kFull:
+      return "full recompute";
+    case RecomputeMode::kModules:
+      return "recompute by module";
+  }
+  return "";
+}
+
+ReportHeader header_of(const Scenario& scenario) {
+  const Parallelism& degrees = scenario.parallelism;
+  const TopologySpec& hardware = scenario.cluster.hardware;
+  const std::int64_t nodes =
+      (scenario.cluster.gpus + hardware.gpus_per_node - 1) / hardware.gpus_per_node;
+  ReportHeader header;
+  header.model = scenario.model.name;
+  header.cluster = with_commas(scenario.cluster.gpus) + " " + hardware.gpu.display_name + " (" +
+                   with_commas(nodes) + (nodes == 1 ? " node x " : " nodes x ") +
+                   std::to_string(hardware.gpus_per_node) + ", " + hardware.network_name + ")";
+  header.precision = std::string(type_name(scenario.training.dtype.compute)) + " · " +
+                     with_commas(scenario.training.sequence_length) + " tokens x " +
+                     with_commas(scenario.training.global_batch_size) + " sequences";
+  header.layout = "tp " + std::to_string(degrees.tp) + " · cp " + std::to_string(degrees.cp) +
+                  " · pp " + std::to_string(degrees.pp) +
+                  (degrees.vpp > 1 ? " (vpp " + std::to_string(degrees.vpp) + ")" : "") + " · dp " +
+                  std::to_string(degrees.dp) + " · " + std::string(sharding_name(degrees.sharding)) +
+                  " · " + scenario.schedule.name + " · " +
+                  std::to_string(scenario.micro_batches()) + " micro-batches of " +
+                  std::to_string(scenario.training.micro_batch_size) + " · " +
+                  recompute_name(scenario.recompute) + " · " +
+                  (scenario.costs.constant ? "constant costs" : "stack " + scenario.stack.name);
+  header.scenario_json = write_scenario(scenario);
+  return header;
+}
+
+/// Means over ranks and steps of a run, in whole picoseconds.
+class Means {
+ public:
+  Means(const Program& program, const Timeline& timeline, std::int64_t ranks)
+      : program_(program),
+        timeline_(timeline),
+        ranks_(ranks),
+        steps_(static_cast<std::int64_t>(timeline.step_ends.size()) - 1) {}
+
+  template <typename Quantity>
+  Duration of(Quantity quantity) const {
+    return mean_of(sum_over_ranks(program_, timeline_, quantity), ranks_, steps_);
+  }
+  Duration busy(BusyAccount account) const {
+    return of([account](const RankAccount& a) { return a.busy[account].count(); });
+  }
+  Duration exposed(ExposedAccount account) const {
+    return of([account](const RankAccount& a) { return a.exposed[account].count(); });
+  }
+  std::int64_t steps() const { return steps_; }
+
+ private:
+  const Program& program_;
+  const Timeline& timeline_;
+  std::int64_t ranks_;
+  std::int64_t steps_;
+};
+
+Breakdown breakdown_of(const Means& means, Duration step, const IdleSplit& idle) {
+  Breakdown parts;
+  parts.compute = means.busy(kComputeAccount);
+  parts.recompute = means.busy(kRecomputeAccount);
+  parts.optimizer = means.busy(kOptimizerAccount);
+  parts.tp = means.exposed(kTensorAccount);
+  parts.cp = means.exposed(kContextAccount);
+  parts.ep = means.exposed(kExpertAccount);
+  parts.dp = means.exposed(kDataAccount);
+  parts.other = means.of([](const RankAccount& a) { return a.host.count(); });
+  parts.pp = idle.point_to_point;
+  parts.imbalance = idle.imbalance;
+  parts.straggler = idle.straggler;
+  // The bubble is what is left, so the parts sum to the step to the picosecond.
+  Duration sum{};
+  for (const BreakdownPart& part : breakdown_parts()) {
+    sum += parts.*part.member;
+  }
+  parts.bubble = step - sum;
+  return parts;
+}
+
+std::vector<StageReport> stages_of(const Scenario& scenario,
+                                   const StepFacts& facts,
+                                   const Program& program,
+                                   const Timeline& timeline,
+                                   Duration step) {
+  const auto pp = static_cast<std::size_t>(scenario.parallelism.pp);
+  const auto steps = static_cast<std::int64_t>(timeline.step_ends.size()) - 1;
+  struct Sums {
+    Int128 busy = 0, waits = 0;
+    std::int64_t ranks = 0;
+  };
+  std::vector<Sums> sums(pp);
+  for (std::size_t i = 0; i < program.instances.size(); ++i) {
+    const Instance& instance = program.instances[i];
+    const Template& body = program.templates[static_cast<std::size_t>(instance.template_index)];
+    Sums& stage = sums[static_cast<std::size_t>(body.stage)];
+    const RankAccount& account = timeline.accounts[i];
+    stage.ranks += instance.multiplicity;
+    for (const Duration busy : account.busy) {
+      stage.busy += static_cast<Int128>(instance.multiplicity) * busy.count();
+    }
+    for (const Duration exposed : account.exposed) {
+      stage.waits += static_cast<Int128>(instance.multiplicity) * exposed.count();
+    }
+  }
+  std::vector<StageReport> stages(pp);
+  for (std::size_t rank = 0; rank < pp; ++rank) {
+    StageReport& stage = stages[rank];
+    const MemoryPlan& memory = facts.memory[rank];
+    stage.pp_rank = static_cast<std::int32_t>(rank);
+    stage.layers = facts.layers[rank];
+    stage.embedding = rank == 0;
+    stage.head = rank + 1 == pp;
+    stage.busy = mean_of(sums[rank].busy, sums[rank].ranks, steps);
+    stage.idle = step - stage.busy;
+    const Duration waits = mean_of(sums[rank].waits, sums[rank].ranks, steps);
+    stage.bubble_ratio = seconds(stage.idle - waits) / seconds(step);
+    stage.in_flight_peak = facts.in_flight_peak[rank];
+    stage.memory = {memory.weights,     memory.gradients, memory.optimizer, memory.activations,
+                    memory.logits,      memory.buffers,   memory.peak,      memory.reserved};
+  }
+  return stages;
+}
+
+void add_memory(const Scenario& scenario, StepReport& report) {
+  std::int64_t reserved = 0;
+  for (const StageReport& stage : report.stages) {
+    if (stage.memory.peak > report.memory_peak) {
+      report.memory_peak = stage.memory.peak;
+      report.memory_peak_stage = stage.pp_rank;
+      reserved = stage.memory.reserved;
+    }
+  }
+  report.memory_capacity = scenario.cluster.hardware.gpu.memory_reported.value;
+  report.fits = report.memory_peak + kContextBytes > report.memory_capacity ? Fit::kNo
+                : reserved > report.memory_capacity                         ? Fit::kBorderline
+                                                                            : Fit::kYes;
+}
+
+void add_network(const StepFacts& facts, const Means& means, StepReport& report) {
+  for (const NetworkFacts& group : facts.network) {
+    NetworkReport row;
+    row.group = group.group;
+    row.size = group.size;
+    row.inside_node = group.inside_node;
+    row.limiting_link = group.limiting_link;
+    Duration transfer{};
+    if (group.group == "pp") {
+      transfer = means.of([](const RankAccount& a) { return a.point_to_point.count(); });
+      row.bytes = means.of([](const RankAccount& a) { return a.point_to_point_bytes; }).count();
+      row.exposed = report.breakdown.pp;
+    } else {
+      const ExposedAccount account = group.group == "tp" ? kTensorAccount : kDataAccount;
+      transfer = means.of([account](const RankAccount& a) { return a.transfer[account].count(); });
+      row.bytes = means.of([account](const RankAccount& a) { return a.bytes[account]; }).count();
+      row.exposed = means.exposed(account);
+      row.wait = means.of([account](const RankAccount& a) { return a.member_wait[account].count(); });
+    }
+    row.hidden = std::max(transfer - row.exposed, Duration{});
+    row.bus_bandwidth =
+        transfer.count() == 0 ? 0.0 : static_cast<double>(row.bytes) / seconds(transfer);
+    report.network.push_back(std::move(row));
+  }
+}
+
+/// Nearest-rank percentile of sorted values.
+double percentile(const std::vector<double>& sorted, double share) {
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+  return sorted[std::min(std::max<std::size_t>(rank, 1), sorted.size()) - 1];
+}
+
+StepStatistics statistics_of(const Timeline& timeline) {
+  std::vector<double> times;
+  for (std::size_t i = 1; i < timeline.step_ends.size(); ++i) {
+    times.push_back(seconds(timeline.step_ends[i] - timeline.step_ends[i - 1]));
+  }
+  StepStatistics statistics;
+  statistics.n = static_cast<std::int64_t>(times.size());
+  for (const double time : times) {
+    statistics.mean_s += time / static_cast<double>(times.size());
+  }
+  double squares = 0;
+  for (const double time : times) {
+    squares += (time - statistics.mean_s) * (time - statistics.mean_s);
+  }
+  std::sort(times.begin(), times.end());
+  if (times.size() == 1 || times.front() == times.back()) {
+    statistics.mean_s = times.front();
+    squares = 0;
+  }
+  statistics.stddev_s = times.size() > 1 ? std::sqrt(squares / static_cast<double>(times.size() - 1)) : 0;
+  statistics.p5_s = percentile(times, 0.05);
+  statistics.p50_s = percentile(times, 0.50);
+  statistics.p95_s = percentile(times, 0.95);
+  statistics.p99_s = percentile(times, 0.99);
+  statistics.max_s = times.back();
+  return statistics;
+}
+
+void add_rates(const Scenario& scenario,
+               const StepFacts& facts,
+               FlopsConvention convention,
+               StepReport& report) {
+  const double step = seconds(report.step_time);
+  const auto tokens = static_cast<double>(facts.tokens);
+  const auto gpus = static_cast<double>(scenario.cluster.gpus);
+  const double peak =
+      static_cast<double>(scenario.cluster.hardware.gpu.bf16_dense.flops_per_second);
+  const double recomputed = static_cast<double>(facts.recomputed_flops) / tokens;
+  const auto flops = [&](FlopsConvention which) {
+    return flops_per_token(
+        scenario.model, scenario.training.sequence_length, which, recomputed);
+  };
+  const auto utilisation = [&](FlopsConvention which) {
+    return flops(which) * tokens / (step * gpus * peak);
+  };
+  report.gpus = scenario.cluster.gpus;
+  report.tokens_per_s = tokens / step;
+  report.tokens_per_s_per_gpu = report.tokens_per_s / gpus;
+  report.flops_per_token = flops(convention);
+  report.flops_convention = std::string(to_string(convention));
+  report.tflops_per_gpu = report.flops_per_token * report.tokens_per_s_per_gpu / 1e12;
+  report.mfu_causal = utilisation(FlopsConvention::kCausal);
+  report.mfu_full = utilisation(FlopsConvention::kFull);
+  report.mfu_hardware = utilisation(FlopsConvention::kHardware);
+  report.mfu = utilisation(convention);
+  report.hfu = report.mfu_hardware;
+  report.peak_tflops = peak / 1e12;
+  report.parameters = count_parameters(scenario.model).total;
+}
+
+void add_words(const Scenario& scenario, StepReport& report) {
+  const Parallelism& degrees = scenario.parallelism;
+  if (scenario.costs.constant) {
+    report.assumed.push_back("constant costs: " + percent(scenario.costs.gemm_efficiency, 0) +
+                             " of peak in GEMMs, " +
+                             percent(scenario.costs.attention_efficiency, 0) + " in attention" +
+                             (scenario.costs.communication_free ? ", free communication" : ""));
+  } else {
+    report.assumed.push_back("attention " + scenario.stack.attention_kernel);
+  }
+  if (degrees.dp > 1) {
+    report.assumed.push_back("gradients reduced in " +
+                             std::string(type_name(scenario.training.dtype.grads)));
+  }
+  if (degrees.pp > 1) {
+    const auto chunks = static_cast<double>(degrees.vpp * scenario.micro_batches());
+    const double ideal = static_cast<double>(degrees.pp - 1) / chunks;
+    report.notes.push_back("ideal bubble " + std::to_string(degrees.pp - 1) + "/(" +
+                           std::to_string(scenario.micro_batches()) + "·" +
+                           std::to_string(degrees.vpp) + ") = " + percent(ideal) + " of busy");
+  }
+}
+
+}  // namespace
+
+StepReport assemble_report(const Scenario& scenario,
+                           const Lowered& lowered,
+                           const Program& program,
+                           const Timeline& timeline,
+                           const IdleSplit& idle,
+                           FlopsConvention convention) {
+  StepReport report;
+  const Means means(program, timeline, scenario.cluster.gpus);
+  report.header = header_of(scenario);
+  report.step_time = step_time(timeline);
+  report.isolated_step = timeline.isolated_end - Instant{};
+  add_rates(scenario, lowered.facts, convention, report);
+  report.breakdown = breakdown_of(means, report.step_time, idle);
+  report.stages = stages_of(scenario, lowered.facts, program, timeline, report.step_time);
+  add_memory(scenario, report);
+  add_network(lowered.facts, means, report);
+  report.steps = statistics_of(timeline);
+  add_words(scenario, report);
+  return report;
+}
+
+}  // namespace foretrain

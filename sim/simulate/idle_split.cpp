@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "sim/base/check.h"
+#include "sim/simulate/parts.h"
+
+namespace foretrain {
+namespace {
+
+/// Runs a variant of a program that has already run to its end once.
+Timeline run_variant(const Program& program, const RunOptions& options) {
+  RunOptions quiet = options;
+  quiet.recorded_instances.clear();
+  RunResult result = run(program, quiet);
+  FORETRAIN_CHECK(std::holds_alternative<Timeline>(result), "a variant cannot deadlock");
+  return std::get<Timeline>(std::move(result));
+}
+
+std::int64_t rank_count(const Program& program) {
+  std::int64_t ranks = 0;
+  for (const Instance& instance : program.instances) {
+    ranks += instance.multiplicity;
+  }
+  return ranks;
+}
+
+bool has_point_to_point(const Program& program) {
+  return std::any_of(program.blocks.begin(), program.blocks.end(), [](const Block& block) {
+    return std::any_of(block.tasks.begin(), block.tasks.end(), [](const Task& task) {
+      return task.kind == TaskKind::kSend;
+    });
+  });
+}
+
+}  // namespace
+
+Duration step_time(const Timeline& timeline) {
+  const auto steps = static_cast<std::int64_t>(timeline.step_ends.size()) - 1;
+  return (timeline.step_ends.back() - timeline.step_ends.front()) / std::max<std::int64_t>(steps, 1);
+}
+
+Duration mean_idle(const Program& program, const Timeline& timeline) {
+  const Int128 sum = sum_over_ranks(
+      program, timeline, [](const RankAccount& account) { return account.idle.count(); });
+  const auto steps = static_cast<std::int64_t>(timeline.step_ends.size()) - 1;
+  return mean_of(sum, rank_count(program), std::max<std::int64_t>(steps, 1));
+}
+
+IdleSplit split_idle(const Program& full,
+                     const Program& folded,
+                     Duration idle,
+                     const RunOptions& options) {
+  Duration left = idle;
+  // Runs a kinder program and returns what it saves; never negative, so parts cannot cancel.
+  const auto saved = [&left, &options](const Program& program) {
+    const Duration now = std::min(left, mean_idle(program, run_variant(program, options)));
+    return std::exchange(left, now) - now;
+  };
+  IdleSplit split;
+  Program kinder = folded;
+  const bool perturbed =
+      std::any_of(full.instances.begin(), full.instances.end(), [](const Instance& instance) {
+        return instance.factor_set != 0;
+      });
+  if (perturbed) {
+    kinder = fold(without_factors(full)).program;
+    split.straggler = saved(kinder);
+  }
+  if (has_point_to_point(kinder)) {
+    kinder = with_free_point_to_point(kinder);
+    split.point_to_point = saved(kinder);
+    kinder = with_equal_templates(kinder);
+    split.imbalance = saved(kinder);
+  }
+  split.bubble = left;
+  return split;
+}
+
+std::vector<StragglerCost> straggler_costs(const Scenario& scenario,
+                                           const Lowered& lowered,
+                                           Duration step,
+                                           const RunOptions& options) {
+  std::vector<StragglerCost> costs;
+  for (std::size_t i = 0; i < scenario.perturbations.size(); ++i) {
+    Program without = lowered.program;
+    apply_perturbations(scenario, static_cast<std::int64_t>(i), without);
+    const Duration faster = step_time(run_variant(fold(without).program, options));
+    const Duration cost = step - faster;
+    costs.push_back({lowered.facts.stragglers[i], cost, seconds(cost) / seconds(step)});
+  }
+  return costs;
+}
+
+}  // namespace foretrain

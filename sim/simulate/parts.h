@@ -1,0 +1,59 @@
+#pragma once
+
+#include <vector>
+
+#include "foretrain/report.h"
+#include "foretrain/simulate.h"
+#include "sim/lower/lower.h"
+
+/// The pieces of simulate(): folding and running variants, and putting the report together.
+namespace foretrain {
+
+/// Idle time of the primary stream that no collective explains, mean over ranks, split by re-running
+/// the same program under ever kinder assumptions (MODEL 8.2).
+struct IdleSplit {
+  Duration straggler{}, point_to_point{}, imbalance{}, bubble{};
+};
+
+/// Sum over ranks of one quantity of their accounts.
+template <typename Quantity>
+Int128 sum_over_ranks(const Program& program, const Timeline& timeline, Quantity quantity) {
+  Int128 sum = 0;
+  for (std::size_t i = 0; i < program.instances.size(); ++i) {
+    sum += static_cast<Int128>(program.instances[i].multiplicity) *
+           quantity(timeline.accounts[i]);
+  }
+  return sum;
+}
+
+/// `sum` over ranks and steps -> mean, rounded down to the picosecond.
+inline Duration mean_of(Int128 sum, std::int64_t ranks, std::int64_t steps) {
+  return Duration{static_cast<std::int64_t>(sum / (static_cast<Int128>(ranks) * steps))};
+}
+
+/// The step: mean of the measured periods, rounded down.
+Duration step_time(const Timeline& timeline);
+
+/// Mean over ranks and steps of RankAccount::idle.
+Duration mean_idle(const Program& program, const Timeline& timeline);
+
+/// `full`: one instance per rank; `folded`: its classes; `idle`: the mean of the actual run.
+IdleSplit split_idle(const Program& full,
+                     const Program& folded,
+                     Duration idle,
+                     const RunOptions& options);
+
+/// What each perturbation alone adds to the step: the step less the step without it.
+std::vector<StragglerCost> straggler_costs(const Scenario& scenario,
+                                           const Lowered& lowered,
+                                           Duration step,
+                                           const RunOptions& options);
+
+StepReport assemble_report(const Scenario& scenario,
+                           const Lowered& lowered,
+                           const Program& program,
+                           const Timeline& timeline,
+                           const IdleSplit& idle,
+                           FlopsConvention convention);
+
+}  // namespace foretrain
