@@ -25,8 +25,7 @@ Peak walk(const MemoryInputs& in, std::int32_t pp_rank) {
       if (held.activations + held.logits > peak.activations + peak.logits) {
         peak = held;
       }
-    } else if (action.kind == ActionKind::kBackward ||
-               action.kind == ActionKind::kWeightGradient) {
+    } else if (action.kind == ActionKind::kBackward || action.kind == ActionKind::kWeightGradient) {
       held.activations -= stash;
       held.logits -= logits;
     }
@@ -40,7 +39,8 @@ std::int64_t optimizer_bytes_per_parameter(const TrainingSpec& training) {
   const PrecisionSpec& types = training.dtype;
   const std::int64_t master = types.params == DataType::kFp32 ? 0 : 4;
   const std::int64_t gradient_copy = types.grads == DataType::kFp32 ? 0 : 4;
-  const std::int64_t moments = training.optimizer == "sgd" ? 0 : 2 * bytes_per_element(types.moments);
+  const std::int64_t moments =
+      training.optimizer == "sgd" ? 0 : 2 * bytes_per_element(types.moments);
   return master + gradient_copy + moments;
 }
 
@@ -71,9 +71,8 @@ MemoryPlan plan_memory(const MemoryInputs& in, std::int32_t pp_rank) {
     const std::int64_t unsharded = in.scenario.stack.gradient_reduction == "micro_batch"
                                        ? 2 * in.largest_bucket_parameters
                                        : std::min<std::int64_t>(chunks, 2) * largest_chunk;
-    plan.gradients =
-        std::min(plan.gradients,
-                 share(plan.gradients) + unsharded * bytes_per_element(types.grads));
+    plan.gradients = std::min(plan.gradients,
+                              share(plan.gradients) + unsharded * bytes_per_element(types.grads));
   }
   if (degrees.pp > 1) {
     plan.buffers += 4 * in.boundary;  // one message each way, to send and to receive

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "foretrain/model.h"
 #include "foretrain/scenario.h"
 #include "foretrain/schedule.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 /// Memory of one rank of a pipeline stage (MODEL 7).
 namespace foretrain {
@@ -24,8 +24,8 @@ struct MemoryPlan {
   std::int64_t static_bytes() const { return weights + gradients + optimizer + buffers; }
 };
 
-/// What a parameter costs in optimizer state, bytes: master copy when the model's own is narrower, an
-/// fp32 copy of 16-bit gradients, and the moments (user's table in MODEL 7.1).
+/// What a parameter costs in optimizer state, bytes: master copy when the model's own is narrower,
+/// an fp32 copy of 16-bit gradients, and the moments (user's table in MODEL 7.1).
 std::int64_t optimizer_bytes_per_parameter(const TrainingSpec& training);
 
 /// Bytes a device needs beside what the framework allocates: CUDA context, NCCL, cuBLAS.
@@ -36,12 +36,12 @@ inline constexpr double kAllocatorBand = 0.10;
 struct MemoryInputs {
   const Scenario& scenario;
   const Schedule& schedule;
-  const std::vector<StageSlice>& slices;         ///< per virtual stage
-  std::vector<std::int64_t> parameters;          ///< per virtual stage, on one rank
-  std::vector<std::int64_t> stash;               ///< per virtual stage and micro-batch, logits apart
-  std::int64_t logits = 0;                       ///< of the head, per micro-batch
-  std::int64_t layer_working_set = 0;            ///< full stash of a layer while it is recomputed
-  std::int64_t boundary = 0;                     ///< one message between stages
+  const std::vector<StageSlice>& slices;  ///< per virtual stage
+  std::vector<std::int64_t> parameters;   ///< per virtual stage, on one rank
+  std::vector<std::int64_t> stash;        ///< per virtual stage and micro-batch, logits apart
+  std::int64_t logits = 0;                ///< of the head, per micro-batch
+  std::int64_t layer_working_set = 0;     ///< full stash of a layer while it is recomputed
+  std::int64_t boundary = 0;              ///< one message between stages
   std::int64_t largest_bucket_parameters = 0;
 };
 

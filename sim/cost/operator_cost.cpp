@@ -40,7 +40,7 @@ OperatorPrices::OperatorPrices(const Scenario& scenario)
     : costs_(scenario.costs),
       gpu_(scenario.cluster.hardware.gpu),
       links_(link_model(scenario)),
-      launch_(scenario.costs.constant ? scenario.costs.launch_overhead
+      launch_(scenario.costs.constant      ? scenario.costs.launch_overhead
               : scenario.stack.cuda_graphs ? Duration{}
                                            : scenario.stack.host_launch) {}
 

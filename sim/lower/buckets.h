@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "foretrain/model.h"
 #include "foretrain/scenario.h"
 #include "foretrain/units.h"
+
+#include <cstdint>
+#include <vector>
 
 /// Gradient buckets: how a chunk's parameters are cut for reduction and gathering (MODEL 4.5).
 namespace foretrain {
@@ -20,13 +20,11 @@ struct Bucket {
 /// Parameters of each part of a slice (embedding, layers, head) on one rank.
 std::vector<std::int64_t> part_parameters(const Scenario& scenario, const StageSlice& slice);
 
-/// Buckets of one virtual stage in the order their gradients become final: from the last part back. A
-/// bucket closes when it holds `bucket_bytes` of gradients, or, when that is 0, Megatron's
-/// max(40 M, 1 M x dp) parameters.
+/// Buckets of one virtual stage in the order their gradients become final: from the last part back.
+/// A bucket closes when it holds `bucket_bytes` of gradients, or, when that is 0, Megatron's max(40
+/// M, 1 M x dp) parameters.
 std::vector<Bucket> gradient_buckets(const Scenario& scenario,
                                      const StageSlice& slice,
                                      std::int32_t stage);
-
-
 
 }  // namespace foretrain

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "foretrain/program.h"
 #include "sim/lower/vocabulary.h"
+
+#include <cstdint>
+#include <vector>
 
 namespace foretrain {
 

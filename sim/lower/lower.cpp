@@ -1,14 +1,14 @@
 #include "sim/lower/lower.h"
 
-#include <algorithm>
-#include <numeric>
-#include <utility>
-
 #include "sim/base/check.h"
 #include "sim/lower/buckets.h"
 #include "sim/lower/placement.h"
 #include "sim/lower/stage_blocks.h"
 #include "sim/lower/stage_template.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace foretrain {
 namespace {
@@ -58,10 +58,8 @@ std::vector<NetworkFacts> network_of(const Placements& places, std::int64_t pp) 
     }
     const GroupShape& shape = places.shapes.shape(shape_index);
     const bool inside = shape.nodes == 1;
-    facts.push_back({name,
-                     size,
-                     inside,
-                     inside ? shape.slowest_link_inside : shape.slowest_link_across});
+    facts.push_back(
+        {name, size, inside, inside ? shape.slowest_link_inside : shape.slowest_link_across});
   };
   const auto size_of = [&](std::int32_t index) {
     return index < 0 ? 1 : places.shapes.shape(index).size;

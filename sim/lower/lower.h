@@ -1,10 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "foretrain/diagnostic.h"
 #include "foretrain/model.h"
 #include "foretrain/program.h"
@@ -12,6 +7,11 @@
 #include "foretrain/schedule.h"
 #include "foretrain/topology.h"
 #include "sim/cost/memory.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
 
 /// Scenario -> Program: the one place where the user's language meets the machine's.
 namespace foretrain {
@@ -26,15 +26,15 @@ struct NetworkFacts {
 
 /// What the report needs beside the Program; labels and totals, never costs.
 struct StepFacts {
-  std::int64_t tokens = 0;         ///< per step, all replicas
-  Int128 model_flops = 0;          ///< executed by all ranks in a step, without recomputation
+  std::int64_t tokens = 0;  ///< per step, all replicas
+  Int128 model_flops = 0;   ///< executed by all ranks in a step, without recomputation
   Int128 recomputed_flops = 0;
-  std::vector<MemoryPlan> memory;  ///< per pipeline rank
-  std::vector<std::int32_t> in_flight_peak;        ///< per pipeline rank, chunk units
-  std::vector<std::int64_t> layers;                ///< per pipeline rank
-  std::vector<Stash> layer_stash;                  ///< of one layer and micro-batch, by operator
-  std::vector<NetworkFacts> network;               ///< tp, dp, pp where degree > 1
-  std::vector<std::string> stragglers;             ///< per perturbation, e.g. "slow_gpu rank 17"
+  std::vector<MemoryPlan> memory;            ///< per pipeline rank
+  std::vector<std::int32_t> in_flight_peak;  ///< per pipeline rank, chunk units
+  std::vector<std::int64_t> layers;          ///< per pipeline rank
+  std::vector<Stash> layer_stash;            ///< of one layer and micro-batch, by operator
+  std::vector<NetworkFacts> network;         ///< tp, dp, pp where degree > 1
+  std::vector<std::string> stragglers;       ///< per perturbation, e.g. "slow_gpu rank 17"
 };
 
 struct Lowered {

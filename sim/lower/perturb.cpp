@@ -1,8 +1,8 @@
-#include <algorithm>
-#include <cmath>
-
 #include "sim/base/random.h"
 #include "sim/lower/lower.h"
+
+#include <algorithm>
+#include <cmath>
 
 namespace foretrain {
 namespace {
@@ -38,8 +38,7 @@ std::int64_t factor_for(const Perturbation& perturbation,
   }
   if (perturbation.kind == "jitter" && perturbation.scope == "rank") {
     const std::uint64_t purpose = kRankJitter + (static_cast<std::uint64_t>(index) << 8U);
-    const double draw =
-        random_normal(scenario.seed, purpose, static_cast<std::uint64_t>(rank));
+    const double draw = random_normal(scenario.seed, purpose, static_cast<std::uint64_t>(rank));
     return fixed_point(std::exp(perturbation.sigma * draw));
   }
   return kUnitFactor;

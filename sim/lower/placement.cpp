@@ -1,10 +1,10 @@
 #include "sim/lower/placement.h"
 
+#include "sim/lower/vocabulary.h"
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
-
-#include "sim/lower/vocabulary.h"
 
 namespace foretrain {
 namespace {
@@ -57,8 +57,8 @@ std::vector<ProcessGroup> world_group(std::int64_t ranks) {
   return {std::move(world)};
 }
 
-/// The gradient norm is reduced over the ranks that hold different gradients: a replica, or everybody
-/// when gradients are sharded over data parallelism too.
+/// The gradient norm is reduced over the ranks that hold different gradients: a replica, or
+/// everybody when gradients are sharded over data parallelism too.
 std::vector<ProcessGroup> norm_groups(const DeviceMesh& mesh, Sharding sharding) {
   return sharding == Sharding::kNone ? mesh.groups("model") : world_group(mesh.ranks());
 }

@@ -1,14 +1,14 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <vector>
-
 #include "foretrain/diagnostic.h"
 #include "foretrain/mesh.h"
 #include "foretrain/program.h"
 #include "foretrain/scenario.h"
 #include "foretrain/topology.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
 
 /// Where every rank sits: its coordinates, groups and peers, and how those lie on the machine.
 namespace foretrain {

@@ -1,10 +1,10 @@
 #include "sim/lower/stage_blocks.h"
 
+#include "sim/base/check.h"
+
 #include <algorithm>
 #include <limits>
 #include <string>
-
-#include "sim/base/check.h"
 
 namespace foretrain {
 namespace {
@@ -45,8 +45,8 @@ std::int64_t PartOperators::recomputed_layers(std::int64_t layers) const {
 
 Bytes PartOperators::stash(const StageSlice& slice) const {
   const std::int64_t recomputed = recomputed_layers(slice.layers);
-  Bytes total = recomputed * stash_bytes(recomputed_) +
-                (slice.layers - recomputed) * stash_bytes(layer_);
+  Bytes total =
+      recomputed * stash_bytes(recomputed_) + (slice.layers - recomputed) * stash_bytes(layer_);
   if (slice.embedding) {
     total += stash_bytes(embedding_);
   }
@@ -86,8 +86,7 @@ Task StageBlocks::task_for(const Operator& op,
     task.group_kind = kTensorGroup;
     task.bytes = bus_bytes(op.collective, op.payload, shape.size);
     if (!free) {
-      task.work =
-          transfer_work(collective_cost(op.collective, op.payload, shape, prices_.links()));
+      task.work = transfer_work(collective_cost(op.collective, op.payload, shape, prices_.links()));
     }
     return task;
   }
@@ -197,8 +196,8 @@ const StageBlock& StageBlocks::get(const StageSlice& slice,
   hooks.last_compute = emission.last_compute;
   hooks.block = static_cast<std::int32_t>(vocabulary_.program().blocks.size());
   emission.block.name = std::string(phase == Phase::kForward ? "F" : "B") +
-                        (slice.embedding ? " embedding" : "") + " " +
-                        std::to_string(slice.layers) + " layers" + (slice.head ? " head" : "");
+                        (slice.embedding ? " embedding" : "") + " " + std::to_string(slice.layers) +
+                        " layers" + (slice.head ? " head" : "");
   vocabulary_.program().blocks.push_back(std::move(emission.block));
   flops_[hooks.block] = emission.flops;
   return made_.emplace(key, std::move(hooks)).first->second;

@@ -1,10 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <tuple>
-#include <vector>
-
 #include "foretrain/model.h"
 #include "foretrain/program.h"
 #include "foretrain/scenario.h"
@@ -12,19 +7,24 @@
 #include "sim/cost/operator_cost.h"
 #include "sim/lower/vocabulary.h"
 
-/// One phase of one stage slice as a Block: the operators of its parts (embedding, layers, head), one
-/// after another, priced and put on streams.
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+/// One phase of one stage slice as a Block: the operators of its parts (embedding, layers, head),
+/// one after another, priced and put on streams.
 namespace foretrain {
 
 /// A block with the places where other calls hook in (local task indices).
 struct StageBlock {
-  std::int32_t block = -1;            ///< index into Program::blocks
-  std::vector<std::int32_t> roots;    ///< tasks that wait for whatever precedes the call
-  std::vector<std::int32_t> open;     ///< trailing collectives nothing in the block waits for
-  std::int32_t last_compute = -1;     ///< last task on the compute stream; -1: none
+  std::int32_t block = -1;               ///< index into Program::blocks
+  std::vector<std::int32_t> roots;       ///< tasks that wait for whatever precedes the call
+  std::vector<std::int32_t> open;        ///< trailing collectives nothing in the block waits for
+  std::int32_t last_compute = -1;        ///< last task on the compute stream; -1: none
   std::vector<std::int32_t> part_first;  ///< per part of the slice, in forward order
   std::vector<std::int32_t> part_last;   ///< last compute task of the part
-  Duration launch{};                  ///< host time of all its launches
+  Duration launch{};                     ///< host time of all its launches
 };
 
 /// Model FLOPs of the kernels of one block, for conservation and HFU.
@@ -62,7 +62,8 @@ class StageBlocks {
               const OperatorPrices& prices,
               Vocabulary& vocabulary);
 
-  /// `tensor_shape`: how the rank's tensor-parallel group sits on the machine; `shape_class` names it.
+  /// `tensor_shape`: how the rank's tensor-parallel group sits on the machine; `shape_class` names
+  /// it.
   const StageBlock& get(const StageSlice& slice,
                         Phase phase,
                         const GroupShape& tensor_shape,

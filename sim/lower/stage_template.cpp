@@ -1,12 +1,12 @@
 #include "sim/lower/stage_template.h"
 
+#include "sim/lower/buckets.h"
+#include "sim/lower/call_list.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
-
-#include "sim/lower/buckets.h"
-#include "sim/lower/call_list.h"
 
 namespace foretrain {
 namespace {
@@ -47,11 +47,8 @@ class TemplateWriter {
   ComputeCall compute(const Action& action, Phase phase, std::optional<std::int32_t> received);
   void wait_for_parameters(const ComputeCall& first, std::int32_t stage);
 
-  std::int32_t collective(GroupKind kind,
-                          std::int32_t shape_index,
-                          CollectiveKind op,
-                          Bytes bytes,
-                          const char* name);
+  std::int32_t collective(
+      GroupKind kind, std::int32_t shape_index, CollectiveKind op, Bytes bytes, const char* name);
   void reduce_chunk(std::int32_t stage, const ComputeCall& last, bool overlapped);
   void reduce_when_due(const Action& action, std::size_t position, const ComputeCall& done);
   void end_of_step();
@@ -66,9 +63,10 @@ class TemplateWriter {
   const LinkClass& links_;
   BuiltTemplate built_;
   CallList calls_;
-  ComputeCall latest_;                    ///< the compute call before
-  std::int32_t blocking_send_ = -1;       ///< without p2p overlap: what the next compute waits for
-  std::vector<std::int32_t> reductions_;  ///< gradient reductions issued, template-wide task indices
+  ComputeCall latest_;               ///< the compute call before
+  std::int32_t blocking_send_ = -1;  ///< without p2p overlap: what the next compute waits for
+  std::vector<std::int32_t>
+      reductions_;  ///< gradient reductions issued, template-wide task indices
   struct Gather {
     Bucket bucket;
     std::int32_t task = -1;
@@ -86,8 +84,7 @@ TemplateWriter::ComputeCall TemplateWriter::compute(const Action& action,
                                                     std::optional<std::int32_t> received) {
   static const GroupShape kAlone{};
   const GroupShape& tensor = links_.tensor >= 0 ? shape(links_.tensor) : kAlone;
-  const StageBlock& hooks =
-      in_.blocks.get(slice(action.stage), phase, tensor, links_.tensor);
+  const StageBlock& hooks = in_.blocks.get(slice(action.stage), phase, tensor, links_.tensor);
   ComputeCall now{calls_.append(hooks.block, hooks.launch), &hooks};
   for (const std::int32_t root : hooks.roots) {
     if (received) {
@@ -209,11 +206,8 @@ bool TemplateWriter::last_backward_of_stage(std::size_t position) const {
                       });
 }
 
-std::int32_t TemplateWriter::collective(GroupKind kind,
-                                        std::int32_t shape_index,
-                                        CollectiveKind op,
-                                        Bytes bytes,
-                                        const char* name) {
+std::int32_t TemplateWriter::collective(
+    GroupKind kind, std::int32_t shape_index, CollectiveKind op, Bytes bytes, const char* name) {
   const GroupShape& group = shape(shape_index);
   Task task;
   task.kind = TaskKind::kCollective;
@@ -232,12 +226,12 @@ void TemplateWriter::reduce_chunk(std::int32_t stage, const ComputeCall& last, b
   }
   const std::int64_t element = bytes_per_element(in_.scenario.training.dtype.grads);
   for (const Bucket& bucket : gradient_buckets(in_.scenario, slice(stage), stage)) {
-    const std::int32_t reduced = collective(
-        kDataGroup,
-        links_.data,
-        sharded() ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
-        {bucket.parameters * element},
-        sharded() ? "dp reduce-scatter gradients" : "dp all-reduce gradients");
+    const std::int32_t reduced =
+        collective(kDataGroup,
+                   links_.data,
+                   sharded() ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
+                   {bucket.parameters * element},
+                   sharded() ? "dp reduce-scatter gradients" : "dp all-reduce gradients");
     calls_.last().stage = stage;
     const std::int32_t ready =
         overlapped ? last.hooks->part_last[static_cast<std::size_t>(bucket.first_part)]
@@ -292,7 +286,8 @@ void TemplateWriter::end_of_step() {
         kPipelineGroup, links_.pipeline, CollectiveKind::kBroadcast, kScalar, "loss broadcast");
     calls_.wait(0, calls_.task_of(latest_.call, latest_.hooks->last_compute));
   }
-  const std::int64_t owners = sharded() ? in_.scenario.parallelism.dp * in_.scenario.parallelism.cp : 1;
+  const std::int64_t owners =
+      sharded() ? in_.scenario.parallelism.dp * in_.scenario.parallelism.cp : 1;
   const std::int64_t owned = (parameters + owners - 1) / owners;
 
   Task norm;
@@ -309,16 +304,14 @@ void TemplateWriter::end_of_step() {
   }
   std::int32_t norm_done = calls_.task_of(norm_call, 0);
   if (links_.norm >= 0) {
-    norm_done = collective(kNormGroup,
-                           links_.norm,
-                           CollectiveKind::kAllReduce,
-                           kScalar,
-                           "gradient norm all-reduce");
+    norm_done = collective(
+        kNormGroup, links_.norm, CollectiveKind::kAllReduce, kScalar, "gradient norm all-reduce");
     calls_.wait(0, calls_.task_of(norm_call, 0));
   }
   built_.body.host_sync_task = norm_done;
 
-  // Adam reads gradient, master weight and both moments, writes the last three and the model's copy.
+  // Adam reads gradient, master weight and both moments, writes the last three and the model's
+  // copy.
   const std::int64_t state = in_.scenario.training.optimizer == "sgd"
                                  ? 4 + 4
                                  : 2 * (4 + 2 * bytes_per_element(types.moments));
@@ -369,11 +362,12 @@ BuiltTemplate TemplateWriter::write() {
   gather_parameters();
   const bool overlapped = in_.scenario.overlap.dp_param;
   for (const Gather& gather : gathers_) {
-    const FirstForward& first = overlapped ? first_forwards_.at(gather.bucket.stage)
-                                           : first_forwards_.begin()->second;
+    const FirstForward& first =
+        overlapped ? first_forwards_.at(gather.bucket.stage) : first_forwards_.begin()->second;
     const std::vector<std::int32_t>& starts = first.hooks->part_first;
-    const std::int32_t task =
-        overlapped && !starts.empty() ? starts[static_cast<std::size_t>(gather.bucket.first_part)] : 0;
+    const std::int32_t task = overlapped && !starts.empty()
+                                  ? starts[static_cast<std::size_t>(gather.bucket.first_part)]
+                                  : 0;
     calls_.wait_in(first.call, task, gather.task, true);
   }
   calls_.finish();

@@ -1,16 +1,16 @@
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "foretrain/program.h"
 #include "foretrain/scenario.h"
 #include "foretrain/schedule.h"
 #include "sim/lower/placement.h"
 #include "sim/lower/stage_blocks.h"
 
-/// The list of calls one pipeline rank runs each step: its schedule's actions with their receives and
-/// sends, gradient reduction, gradient norm, optimizer and parameter gathers.
+#include <cstdint>
+#include <vector>
+
+/// The list of calls one pipeline rank runs each step: its schedule's actions with their receives
+/// and sends, gradient reduction, gradient norm, optimizer and parameter gathers.
 namespace foretrain {
 
 /// Everything the templates of one scenario share.

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "foretrain/program.h"
+
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
-
-#include "foretrain/program.h"
 
 /// The streams, group kinds, accounts and labels of a training step.
 namespace foretrain {
@@ -19,9 +19,20 @@ enum StreamIndex : std::int32_t {
   kReceivePreviousStream,
   kReceiveNextStream,
 };
-enum GroupKind : std::int32_t { kTensorGroup, kDataGroup, kNormGroup, kEmbeddingGroup, kPipelineGroup };
+enum GroupKind : std::int32_t {
+  kTensorGroup,
+  kDataGroup,
+  kNormGroup,
+  kEmbeddingGroup,
+  kPipelineGroup
+};
 enum BusyAccount : std::int32_t { kComputeAccount, kRecomputeAccount, kOptimizerAccount };
-enum ExposedAccount : std::int32_t { kTensorAccount, kContextAccount, kExpertAccount, kDataAccount };
+enum ExposedAccount : std::int32_t {
+  kTensorAccount,
+  kContextAccount,
+  kExpertAccount,
+  kDataAccount
+};
 enum PeerSlot : std::int32_t { kPrevious, kNext };
 
 /// Fills a Program's name tables and hands out labels.

@@ -1,11 +1,11 @@
+#include "sim/base/format.h"
+#include "sim/lower/vocabulary.h"
+#include "sim/simulate/parts.h"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
-
-#include "sim/base/format.h"
-#include "sim/lower/vocabulary.h"
-#include "sim/simulate/parts.h"
 
 namespace foretrain {
 namespace {
@@ -62,9 +62,9 @@ ReportHeader header_of(const Scenario& scenario) {
   header.layout = "tp " + std::to_string(degrees.tp) + " · cp " + std::to_string(degrees.cp) +
                   " · pp " + std::to_string(degrees.pp) +
                   (degrees.vpp > 1 ? " (vpp " + std::to_string(degrees.vpp) + ")" : "") + " · dp " +
-                  std::to_string(degrees.dp) + " · " + std::string(sharding_name(degrees.sharding)) +
-                  " · " + scenario.schedule.name + " · " +
-                  std::to_string(scenario.micro_batches()) + " micro-batches of " +
+                  std::to_string(degrees.dp) + " · " +
+                  std::string(sharding_name(degrees.sharding)) + " · " + scenario.schedule.name +
+                  " · " + std::to_string(scenario.micro_batches()) + " micro-batches of " +
                   std::to_string(scenario.training.micro_batch_size) + " · " +
                   recompute_name(scenario.recompute) + " · " +
                   (scenario.costs.constant ? "constant costs" : "stack " + scenario.stack.name);
@@ -160,8 +160,14 @@ std::vector<StageReport> stages_of(const Scenario& scenario,
     const Duration waits = mean_of(sums[rank].waits, sums[rank].ranks, steps);
     stage.bubble_ratio = seconds(stage.idle - waits) / seconds(step);
     stage.in_flight_peak = facts.in_flight_peak[rank];
-    stage.memory = {memory.weights,     memory.gradients, memory.optimizer, memory.activations,
-                    memory.logits,      memory.buffers,   memory.peak,      memory.reserved};
+    stage.memory = {memory.weights,
+                    memory.gradients,
+                    memory.optimizer,
+                    memory.activations,
+                    memory.logits,
+                    memory.buffers,
+                    memory.peak,
+                    memory.reserved};
   }
   return stages;
 }
@@ -198,7 +204,8 @@ void add_network(const StepFacts& facts, const Means& means, StepReport& report)
       transfer = means.of([account](const RankAccount& a) { return a.transfer[account].count(); });
       row.bytes = means.of([account](const RankAccount& a) { return a.bytes[account]; }).count();
       row.exposed = means.exposed(account);
-      row.wait = means.of([account](const RankAccount& a) { return a.member_wait[account].count(); });
+      row.wait =
+          means.of([account](const RankAccount& a) { return a.member_wait[account].count(); });
     }
     row.hidden = std::max(transfer - row.exposed, Duration{});
     row.bus_bandwidth =
@@ -232,7 +239,8 @@ StepStatistics statistics_of(const Timeline& timeline) {
     statistics.mean_s = times.front();
     squares = 0;
   }
-  statistics.stddev_s = times.size() > 1 ? std::sqrt(squares / static_cast<double>(times.size() - 1)) : 0;
+  statistics.stddev_s =
+      times.size() > 1 ? std::sqrt(squares / static_cast<double>(times.size() - 1)) : 0;
   statistics.p5_s = percentile(times, 0.05);
   statistics.p50_s = percentile(times, 0.50);
   statistics.p95_s = percentile(times, 0.95);
@@ -252,8 +260,7 @@ void add_rates(const Scenario& scenario,
       static_cast<double>(scenario.cluster.hardware.gpu.bf16_dense.flops_per_second);
   const double recomputed = static_cast<double>(facts.recomputed_flops) / tokens;
   const auto flops = [&](FlopsConvention which) {
-    return flops_per_token(
-        scenario.model, scenario.training.sequence_length, which, recomputed);
+    return flops_per_token(scenario.model, scenario.training.sequence_length, which, recomputed);
   };
   const auto utilisation = [&](FlopsConvention which) {
     return flops(which) * tokens / (step * gpus * peak);

@@ -1,9 +1,9 @@
+#include "sim/base/check.h"
+#include "sim/simulate/parts.h"
+
 #include <algorithm>
 #include <utility>
 #include <variant>
-
-#include "sim/base/check.h"
-#include "sim/simulate/parts.h"
 
 namespace foretrain {
 namespace {
@@ -37,7 +37,8 @@ bool has_point_to_point(const Program& program) {
 
 Duration step_time(const Timeline& timeline) {
   const auto steps = static_cast<std::int64_t>(timeline.step_ends.size()) - 1;
-  return (timeline.step_ends.back() - timeline.step_ends.front()) / std::max<std::int64_t>(steps, 1);
+  return (timeline.step_ends.back() - timeline.step_ends.front()) /
+         std::max<std::int64_t>(steps, 1);
 }
 
 Duration mean_idle(const Program& program, const Timeline& timeline) {

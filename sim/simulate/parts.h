@@ -1,16 +1,16 @@
 #pragma once
 
-#include <vector>
-
 #include "foretrain/report.h"
 #include "foretrain/simulate.h"
 #include "sim/lower/lower.h"
 
+#include <vector>
+
 /// The pieces of simulate(): folding and running variants, and putting the report together.
 namespace foretrain {
 
-/// Idle time of the primary stream that no collective explains, mean over ranks, split by re-running
-/// the same program under ever kinder assumptions (MODEL 8.2).
+/// Idle time of the primary stream that no collective explains, mean over ranks, split by
+/// re-running the same program under ever kinder assumptions (MODEL 8.2).
 struct IdleSplit {
   Duration straggler{}, point_to_point{}, imbalance{}, bubble{};
 };
@@ -20,8 +20,7 @@ template <typename Quantity>
 Int128 sum_over_ranks(const Program& program, const Timeline& timeline, Quantity quantity) {
   Int128 sum = 0;
   for (std::size_t i = 0; i < program.instances.size(); ++i) {
-    sum += static_cast<Int128>(program.instances[i].multiplicity) *
-           quantity(timeline.accounts[i]);
+    sum += static_cast<Int128>(program.instances[i].multiplicity) * quantity(timeline.accounts[i]);
   }
   return sum;
 }

@@ -1,13 +1,13 @@
 #include "foretrain/simulate.h"
 
-#include <sys/resource.h>
+#include "sim/simulate/parts.h"
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 #include <variant>
 
-#include "sim/simulate/parts.h"
+#include <sys/resource.h>
 
 namespace foretrain {
 namespace {
@@ -26,8 +26,8 @@ std::vector<std::int64_t> ranks_to_record(const Program& program, const Simulate
   std::vector<std::int64_t> ranks;
   std::vector<bool> seen(program.templates.size(), false);
   for (const Instance& instance : program.instances) {
-    const auto stage =
-        static_cast<std::size_t>(program.templates[static_cast<std::size_t>(instance.template_index)].stage);
+    const auto stage = static_cast<std::size_t>(
+        program.templates[static_cast<std::size_t>(instance.template_index)].stage);
     if (!seen[stage]) {
       seen[stage] = true;
       ranks.push_back(instance.rank);
@@ -80,8 +80,8 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
   if (options.record) {
     for (const std::int64_t rank : recorded) {
       const auto index = static_cast<std::size_t>(rank);
-      main_options.recorded_instances.push_back(
-          options.all_ranks ? static_cast<std::int32_t>(rank) : folded.class_of[index]);
+      main_options.recorded_instances.push_back(options.all_ranks ? static_cast<std::int32_t>(rank)
+                                                                  : folded.class_of[index]);
     }
   }
   RunResult result = run(simulation.program, main_options);
@@ -91,11 +91,10 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
     report.header.scenario_json = write_scenario(scenario);
   } else {
     simulation.timeline = std::get<Timeline>(std::move(result));
-    const IdleSplit idle =
-        split_idle(lowered->program,
-                   folded.program,
-                   mean_idle(simulation.program, simulation.timeline),
-                   run_options);
+    const IdleSplit idle = split_idle(lowered->program,
+                                      folded.program,
+                                      mean_idle(simulation.program, simulation.timeline),
+                                      run_options);
     report = assemble_report(scenario,
                              *lowered,
                              simulation.program,

@@ -1,8 +1,8 @@
-#include <string>
-#include <vector>
-
 #include "foretrain/schedule.h"
 #include "foretrain/simulate.h"
+
+#include <string>
+#include <vector>
 
 /// What a scenario may say that is not simulated yet: refused by name, never ignored.
 namespace foretrain {
@@ -87,7 +87,8 @@ void schedule(const Scenario& scenario, Refusals& refusals) {
     built = built || entry.name == spec.name;
     names += (names.empty() ? "" : ", ") + std::string(entry.name);
   }
-  refusals.when(!spec.csv.empty(), "/schedule/csv", "a schedule from a file", names + " are simulated");
+  refusals.when(
+      !spec.csv.empty(), "/schedule/csv", "a schedule from a file", names + " are simulated");
   refusals.when(spec.csv.empty() && !built,
                 "/schedule",
                 "schedule \"" + spec.name + "\"",
@@ -119,7 +120,8 @@ void perturbations(const Scenario& scenario, Refusals& refusals) {
 
 std::vector<Diagnostic> not_simulated(const Scenario& scenario) {
   Refusals refusals;
-  refusals.when(scenario.model.experts > 0, "/model", "a mixture of experts", "dense models are simulated");
+  refusals.when(
+      scenario.model.experts > 0, "/model", "a mixture of experts", "dense models are simulated");
   refusals.when(scenario.model.kv_lora_rank > 0,
                 "/model",
                 "multi-latent attention",

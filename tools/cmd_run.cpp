@@ -1,0 +1,187 @@
+#include "tools/commands.h"
+#include "tools/output.h"
+#include "tools/rank_list.h"
+
+#include "foretrain/report.h"
+#include "foretrain/simulate.h"
+#include "sim/base/format.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace foretrain {
+namespace {
+
+/// Above this a trace is cut to fewer ranks unless ranks were named: viewers slow down beyond it.
+constexpr std::int64_t kComfortableTraceBytes = 256'000'000;
+
+struct RunLine {
+  std::string scenario;
+  std::vector<std::string> overrides;
+  std::string evaluator = "auto";
+  std::string convention = "causal";
+  std::string trace;
+  std::string trace_ranks;
+  std::string json;
+  SimulateOptions options;
+};
+
+void add_options(CLI::App& app, RunLine& line) {
+  app.add_option("scenario", line.scenario, "preset name, or path of a scenario file")->required();
+  app.add_option("--set", line.overrides, "PATH=VALUE, e.g. parallelism.pp=8; may be repeated")
+      ->type_name("P=V")
+      ->take_all()
+      ->expected(1);
+  app.add_option("--steps", line.options.steps, "steps to measure after warming up")
+      ->check(CLI::Range(1, 100000));
+  app.add_flag(
+      "--all-ranks", line.options.all_ranks, "simulate every rank, none stands for another");
+  app.add_option("--evaluator", line.evaluator, "auto, event or dataflow")
+      ->check(CLI::IsMember({"auto", "event", "dataflow"}));
+  app.add_option("--flops-convention", line.convention, "causal, full or hardware")
+      ->check(CLI::IsMember({"causal", "full", "hardware"}));
+  app.add_option("--trace", line.trace, "write a Chrome trace; .gz compresses it")
+      ->type_name("FILE");
+  app.add_option("--trace-ranks", line.trace_ranks, "ranks to show, e.g. 0,8-15 (one per stage)")
+      ->type_name("LIST");
+  add_json_option(app, line.json);
+}
+
+Evaluator evaluator_of(const std::string& name) {
+  return name == "event"      ? Evaluator::kEvent
+         : name == "dataflow" ? Evaluator::kDataflow
+                              : Evaluator::kAuto;
+}
+
+FlopsConvention convention_of(const std::string& name) {
+  return name == "full"       ? FlopsConvention::kFull
+         : name == "hardware" ? FlopsConvention::kHardware
+                              : FlopsConvention::kCausal;
+}
+
+int terminal_width() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+      size.ws_col > 0) {
+    return std::clamp<int>(size.ws_col, 80, 120);
+  }
+  return 100;
+}
+
+/// Instances to show: all recorded ones, or as many as make a trace that viewers like.
+std::vector<std::int32_t> instances_to_show(const Simulation& simulation, const RunLine& line) {
+  std::vector<std::int32_t> instances;
+  for (const Span& span : simulation.timeline.spans) {
+    if (instances.empty() || instances.back() != span.instance) {
+      instances.push_back(span.instance);
+    }
+  }
+  while (line.trace_ranks.empty() && instances.size() > 1 &&
+         predict_trace_bytes(simulation.program, instances, line.options.steps) >
+             kComfortableTraceBytes) {
+    instances.pop_back();
+  }
+  return instances;
+}
+
+int write_trace(const Scenario& scenario, Simulation& simulation, const RunLine& line) {
+  const std::vector<std::int32_t> shown = instances_to_show(simulation, line);
+  std::vector<Span>& spans = simulation.timeline.spans;
+  spans.erase(std::remove_if(spans.begin(),
+                             spans.end(),
+                             [&shown](const Span& span) {
+                               return std::find(shown.begin(), shown.end(), span.instance) ==
+                                      shown.end();
+                             }),
+              spans.end());
+  const std::int64_t bytes = predict_trace_bytes(simulation.program, shown, line.options.steps);
+  std::fprintf(stderr,
+               "trace: %zu of %s ranks, about %s of JSON\n",
+               shown.size(),
+               with_commas(scenario.cluster.gpus).c_str(),
+               human_bytes(bytes).c_str());
+  TraceOptions options;
+  options.title = scenario.name;
+  options.steps = line.options.steps;
+  nlohmann::ordered_json metadata;
+  metadata["scenario"] = scenario.name;
+  metadata["seed"] = scenario.seed;
+  metadata["version"] = version();
+  options.metadata_json = metadata.dump();
+  options.gpu_memory = scenario.cluster.hardware.gpu.memory_reported.value;
+  options.gpu_name = scenario.cluster.hardware.gpu.display_name;
+  options.world_size = scenario.cluster.gpus;
+  const Expected<bool> written =
+      write_text_file(line.trace, chrome_trace(simulation.program, simulation.timeline, options));
+  return written ? kExitDone : report_faults(written.error(), line.trace, "");
+}
+
+int finish(const Scenario& scenario, Simulation& simulation, const RunLine& line) {
+  const StepReport& report = simulation.report;
+  if (!line.trace.empty() && !report.deadlock) {
+    const int status = write_trace(scenario, simulation, line);
+    if (status != kExitDone) {
+      return status;
+    }
+  }
+  if (!line.json.empty()) {
+    const int status = write_output(line.json, report_json(report));
+    if (status != kExitDone) {
+      return status;
+    }
+  }
+  if (line.json != "-") {
+    TextStyle style;
+    style.width = terminal_width();
+    std::string text = report_text(report, style);
+    if (!line.trace.empty() && !report.deadlock) {
+      text += "trace        " + line.trace + ": open in ui.perfetto.dev or speedscope.app\n";
+    }
+    std::fputs(text.c_str(), stdout);
+  }
+  return report.deadlock || report.fits == Fit::kNo ? kExitNegative : kExitDone;
+}
+
+}  // namespace
+
+int cmd_run(int argc, char** argv) {
+  CLI::App app{"Simulates a training step and says where its time goes."};
+  RunLine line;
+  add_options(app, line);
+  if (const std::optional<int> over = parse_options(app, argc, argv)) {
+    return *over;
+  }
+  const Expected<Scenario> scenario = read_scenario(line.scenario, line.overrides);
+  if (!scenario) {
+    return report_faults(scenario.error(), line.scenario, line.json);
+  }
+  if (!line.trace_ranks.empty()) {
+    Expected<std::vector<std::int64_t>> ranks =
+        parse_rank_list(line.trace_ranks, scenario->cluster.gpus, "--trace-ranks");
+    if (!ranks) {
+      return report_faults(ranks.error(), line.scenario, line.json);
+    }
+    line.options.trace_ranks = std::move(*ranks);
+  }
+  line.options.evaluator = evaluator_of(line.evaluator);
+  line.options.flops_convention = convention_of(line.convention);
+  line.options.record = !line.trace.empty();
+  Expected<Simulation> simulation = simulate(*scenario, line.options);
+  if (!simulation) {
+    return report_faults(simulation.error(), line.scenario, line.json);
+  }
+  return finish(*scenario, *simulation, line);
+}
+
+}  // namespace foretrain

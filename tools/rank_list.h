@@ -1,0 +1,16 @@
+#pragma once
+
+#include "foretrain/diagnostic.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace foretrain {
+
+/// Reads "0,8-15" as ranks below `gpus`, in the order written, each once. Faults name `option`.
+Expected<std::vector<std::int64_t>> parse_rank_list(const std::string& text,
+                                                    std::int64_t gpus,
+                                                    const std::string& option);
+
+}  // namespace foretrain
