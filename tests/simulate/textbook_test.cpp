@@ -1,0 +1,115 @@
+#include "tests/support/scenarios.h"
+
+#include "sim/base/random.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+/// Rule: under textbook costs a run has exactly the textbook's times.
+namespace foretrain {
+namespace {
+
+using test::kFreeEnds;
+using test::TinyScenario;
+
+/// Forward + backward of `layers` layers for one micro-batch, from a run without any parallelism.
+Duration layers_alone(std::int64_t layers) {
+  TinyScenario alone;
+  alone.layers = layers;
+  alone.gpus = 1;
+  alone.batch = 1;
+  alone.costs = kFreeEnds;
+  return alone.run().report.step_time;
+}
+
+TEST(Textbook, LayersTakeTheirFlopsOverTheRate) {
+  // 24 h^2 + ... written out for the tiny model: per token and layer 2 (4 h^2 + 3 h f) + 2 s h / 2
+  // * 2 causal attention, norms 2 * 2 h; backward twice that. At 60 % of 989 TFLOP/s.
+  const double h = 1024;
+  const double f = 4096;
+  const double s = 2048;
+  const double forward = 2 * (4 * h * h + 3 * h * f) + 2 * s * h + 2 * 2 * h;
+  const double expected = 3 * forward * s * 4 / (0.6 * 989e12);
+  EXPECT_NEAR(seconds(layers_alone(4)), expected, 1e-9 * expected);
+}
+
+TEST(Textbook, PipelinesHaveTheirClosedFormMakespan) {
+  // GPipe and 1F1B: (m + p - 1) (F + B); interleaved: (m v + p - 1) (F + B) per chunk.
+  const Duration layer = layers_alone(1);
+  for (std::uint64_t trial = 0; trial < 60; ++trial) {
+    const auto draw = [trial](std::uint64_t purpose, std::int64_t low, std::int64_t high) {
+      return low + static_cast<std::int64_t>(random_bits(11, purpose, trial) %
+                                             static_cast<std::uint64_t>(high - low + 1));
+    };
+    TinyScenario scenario;
+    scenario.pp = draw(0, 1, 8);
+    scenario.gpus = scenario.pp;
+    scenario.batch = draw(1, 1, 24);
+    const std::int64_t layers_per_chunk = draw(2, 1, 3);
+    const std::int64_t kind = draw(3, 0, 2);
+    scenario.schedule = kind == 0 ? "gpipe" : kind == 1 ? "1f1b" : "interleaved";
+    if (kind == 2) {
+      scenario.pp = std::max<std::int64_t>(scenario.pp, 2);
+      scenario.gpus = scenario.pp;
+      scenario.vpp = draw(4, 2, 4);
+      scenario.batch = scenario.pp * draw(5, 1, 4);
+    }
+    scenario.layers = scenario.pp * scenario.vpp * layers_per_chunk;
+    scenario.costs = kFreeEnds;
+    SCOPED_TRACE(scenario.json());
+    const StepReport report = scenario.run().report;
+    const Duration chunk = layer * layers_per_chunk;
+    const Duration makespan = chunk * (scenario.batch * scenario.vpp + scenario.pp - 1);
+    EXPECT_EQ(report.step_time.count(), makespan.count());
+    EXPECT_EQ(report.isolated_step.count(), makespan.count());
+    EXPECT_EQ(report.breakdown.compute.count(), (chunk * scenario.batch * scenario.vpp).count());
+    EXPECT_EQ(report.breakdown.bubble.count(), (chunk * (scenario.pp - 1)).count());
+    EXPECT_EQ(report.breakdown.imbalance.count(), 0);
+  }
+}
+
+TEST(Textbook, WithoutParallelismUtilisationIsTheKernels) {
+  // Every FLOP the convention counts runs at 60 % of peak and nothing else takes time.
+  TinyScenario scenario;
+  scenario.gpus = 1;
+  EXPECT_NEAR(scenario.run().report.mfu, 0.6, 1e-9);
+}
+
+TEST(Textbook, TensorParallelStepIsTheSumOfItsOperators) {
+  // Per layer and pass two all-gathers and two reduce-scatters of s b h elements, (t - 1) / t of
+  // the bytes over NVLink each; embedding and head one of each per step more; three all-reduces of
+  // one 4-byte number per token in the loss.
+  TinyScenario scenario;
+  scenario.tp = 8;
+  scenario.gpus = 8;
+  scenario.batch = 2;
+  const StepReport report = scenario.run().report;
+  const double bytes = 2048.0 * 1024 * 2;
+  const double nvlink = 450e9;
+  const double half = 7.0 / 8 * bytes / nvlink;
+  const double loss = 3 * 2 * 7.0 / 8 * (2048 * 4) / nvlink;
+  const double tensor = 2 * ((8 * 8 + 4) * half + loss);
+  EXPECT_NEAR(seconds(report.breakdown.tp), tensor, 1e-6 * tensor);
+  EXPECT_EQ(report.step_time, report.breakdown.compute + report.breakdown.tp);
+  EXPECT_NEAR(seconds(report.breakdown.compute),
+              report.flops_per_token * 2 * 2048 / (8 * 0.6 * 989e12),
+              1e-8 * seconds(report.step_time));
+}
+
+TEST(Textbook, DegreeOneOfAnythingIsItsAbsence) {
+  TinyScenario plain;
+  plain.gpus = 1;
+  const StepReport base = plain.run().report;
+  for (const char* sharding : {"zero1", "zero2"}) {
+    TinyScenario sharded = plain;
+    sharded.sharding = sharding;
+    EXPECT_EQ(sharded.run().report.step_time, base.step_time);
+  }
+  TinyScenario chunks = plain;
+  chunks.schedule = "gpipe";
+  EXPECT_EQ(chunks.run().report.step_time, base.step_time);
+}
+
+}  // namespace
+}  // namespace foretrain
