@@ -123,6 +123,10 @@ struct StepReport {
   SimulationFacts simulation;
 };
 
+/// The critical path of the last measured step by kind of work; shares add up to the step. Every
+/// instance must have been recorded; empty without records.
+std::vector<PathShare> critical_path(const Program& program, const Timeline& timeline);
+
 /// The JSON of contract section 3; numbers print so that they read back exactly.
 std::string report_json(const StepReport& report);
 

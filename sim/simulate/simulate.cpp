@@ -2,8 +2,8 @@
 
 #include "sim/simulate/parts.h"
 
-#include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <utility>
 #include <variant>
 
@@ -18,22 +18,15 @@ std::int64_t peak_rss_bytes() {
   return usage.ru_maxrss * 1024;  // Linux counts KiB
 }
 
-/// Ranks whose spans are kept: those asked for, else one per pipeline stage of the first replica.
-std::vector<std::int64_t> ranks_to_record(const Program& program, const SimulateOptions& options) {
-  if (!options.record || !options.trace_ranks.empty()) {
-    return options.trace_ranks;
-  }
-  std::vector<std::int64_t> ranks;
-  std::vector<bool> seen(program.templates.size(), false);
+/// Above this many records the critical path is left out rather than the memory spent.
+constexpr std::int64_t kMostSpans = 1'000'000;
+
+std::int64_t span_count(const Program& program, int steps) {
+  std::int64_t spans = 0;
   for (const Instance& instance : program.instances) {
-    const auto stage = static_cast<std::size_t>(
-        program.templates[static_cast<std::size_t>(instance.template_index)].stage);
-    if (!seen[stage]) {
-      seen[stage] = true;
-      ranks.push_back(instance.rank);
-    }
+    spans += program.templates[static_cast<std::size_t>(instance.template_index)].task_count;
   }
-  return ranks;
+  return spans * steps;
 }
 
 /// The report of a run that stopped: who waits for what.
@@ -44,6 +37,54 @@ StepReport deadlock_report(const Deadlock& deadlock) {
     report.blocked.push_back({std::to_string(task.rank), task.task, task.waiting_for});
   }
   return report;
+}
+
+/// The critical path of the folded program's last step; empty when it has too many classes.
+std::vector<PathShare> path_of(const Program& folded, RunOptions options) {
+  if (span_count(folded, options.measured_steps) > kMostSpans) {
+    return {};
+  }
+  options.recorded_instances.resize(folded.instances.size());
+  std::iota(options.recorded_instances.begin(), options.recorded_instances.end(), 0);
+  const RunResult result = run(folded, options);
+  const auto* timeline = std::get_if<Timeline>(&result);
+  return timeline == nullptr ? std::vector<PathShare>{} : critical_path(folded, *timeline);
+}
+
+/// Ranks a trace shows: those asked for, else the first of each pipeline stage.
+std::vector<std::int64_t> ranks_to_show(const Program& program,
+                                        const std::vector<std::int64_t>& asked) {
+  if (!asked.empty()) {
+    return asked;
+  }
+  std::vector<std::int64_t> ranks;
+  std::vector<bool> seen(program.templates.size(), false);
+  for (const Instance& instance : program.instances) {
+    const Template& body = program.templates[static_cast<std::size_t>(instance.template_index)];
+    if (!seen[static_cast<std::size_t>(body.stage)]) {
+      seen[static_cast<std::size_t>(body.stage)] = true;
+      ranks.push_back(instance.rank);
+    }
+  }
+  return ranks;
+}
+
+/// Runs once more for the trace. Ranks shown keep a class of their own, so that each has its spans.
+void record_trace(Program program, const SimulateOptions& options, Simulation& simulation) {
+  const std::vector<std::int64_t> ranks = ranks_to_show(program, options.trace_ranks);
+  for (const std::int64_t rank : ranks) {
+    program.instances[static_cast<std::size_t>(rank)].mark = static_cast<std::int32_t>(rank) + 1;
+  }
+  FoldedProgram folded = fold(program);
+  RunOptions run_options;
+  run_options.evaluator = options.evaluator;
+  run_options.measured_steps = options.steps;
+  for (const std::int64_t rank : ranks) {
+    run_options.recorded_instances.push_back(folded.class_of[static_cast<std::size_t>(rank)]);
+  }
+  RunResult result = run(folded.program, run_options);
+  simulation.program = std::move(folded.program);
+  simulation.timeline = std::get<Timeline>(std::move(result));
 }
 
 }  // namespace
@@ -61,46 +102,28 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
   if (!lowered) {
     return tl::unexpected(std::move(lowered.error()));
   }
-  const std::vector<std::int64_t> recorded = ranks_to_record(lowered->program, options);
-  if (options.record) {
-    // Ranks asked for by name keep a class of their own, so that the trace shows each.
-    for (const std::int64_t rank : options.trace_ranks) {
-      lowered->program.instances[static_cast<std::size_t>(rank)].mark =
-          static_cast<std::int32_t>(rank) + 1;
-    }
-  }
-  FoldedProgram folded = fold(lowered->program);
+  const Program folded = fold(lowered->program).program;
   RunOptions run_options;
   run_options.evaluator = options.evaluator;
   run_options.measured_steps = options.steps;
 
   Simulation simulation;
-  simulation.program = options.all_ranks ? lowered->program : folded.program;
-  RunOptions main_options = run_options;
-  if (options.record) {
-    for (const std::int64_t rank : recorded) {
-      const auto index = static_cast<std::size_t>(rank);
-      main_options.recorded_instances.push_back(options.all_ranks ? static_cast<std::int32_t>(rank)
-                                                                  : folded.class_of[index]);
-    }
-  }
-  RunResult result = run(simulation.program, main_options);
+  simulation.program = options.all_ranks ? lowered->program : folded;
+  RunResult result = run(simulation.program, run_options);
   StepReport& report = simulation.report;
   if (const auto* deadlock = std::get_if<Deadlock>(&result)) {
     report = deadlock_report(*deadlock);
     report.header.scenario_json = write_scenario(scenario);
   } else {
     simulation.timeline = std::get<Timeline>(std::move(result));
-    const IdleSplit idle = split_idle(lowered->program,
-                                      folded.program,
-                                      mean_idle(simulation.program, simulation.timeline),
-                                      run_options);
+    const Duration idle = mean_idle(simulation.program, simulation.timeline);
     report = assemble_report(scenario,
                              *lowered,
                              simulation.program,
                              simulation.timeline,
-                             idle,
+                             split_idle(lowered->program, folded, idle, run_options),
                              options.flops_convention);
+    report.critical_path = path_of(folded, run_options);
     report.stragglers = straggler_costs(scenario, *lowered, report.step_time, run_options);
   }
   SimulationFacts& facts = report.simulation;
@@ -110,6 +133,9 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
   facts.tasks = simulation.timeline.tasks;
   facts.seed = scenario.seed;
   facts.version = std::string(version());
+  if (options.record && !report.deadlock) {
+    record_trace(std::move(lowered->program), options, simulation);
+  }
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - started;
   facts.wall_s = wall.count();
   facts.peak_rss_bytes = peak_rss_bytes();
