@@ -6,6 +6,7 @@ namespace foretrain {
 
 int cmd_check(int argc, char** argv);
 int cmd_mesh(int argc, char** argv);
+int cmd_run(int argc, char** argv);
 int cmd_schedule(int argc, char** argv);
 int cmd_topology(int argc, char** argv);
 

@@ -44,7 +44,7 @@ struct FlatList {
 FlatList flatten(const Program& program, const Template& list);
 
 /// Cohorts whose instances meet in the groups of one kind: each group has members of each cohort.
-struct Link {
+struct TemplateLink {
   std::vector<std::int32_t> cohorts;
   std::int32_t groups = 0;
 };
@@ -64,7 +64,7 @@ struct Cohort {
 struct Plan {
   std::vector<FlatList> lists;  ///< per template
   std::vector<Cohort> cohorts;
-  std::vector<Link> links;
+  std::vector<TemplateLink> links;
   std::vector<std::int32_t> place;  ///< per instance: index within its cohort
   std::int32_t block_tasks = 0;     ///< over all blocks
 };

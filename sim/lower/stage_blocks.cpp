@@ -16,6 +16,7 @@ BlockContext context_of(const Scenario& scenario, RecomputeMode recompute) {
   context.tp = scenario.parallelism.tp;
   context.sequence_parallel = scenario.parallelism.sequence_parallel;
   context.recompute = recompute;
+  context.recompute_modules = scenario.recompute.modules;
   context.grad_element_bytes = scenario.training.dtype.grads == DataType::kFp32 ? 4 : 2;
   context.fused_operators = scenario.stack.fused_operators;
   context.flash_attention = scenario.stack.attention_kernel != "unfused";
