@@ -23,8 +23,13 @@ struct GpuSpec {
   // Constants of the calibrated cost model: few, physical, each with a source (MODEL 3).
   double gemm_efficiency = 0;  ///< large-GEMM fraction of bf16_dense
   double gemm_half_size = 0;   ///< effective size at which a GEMM dim reaches half its rate
-  double attention_forward_efficiency = 0;  ///< of bf16_dense, long causal sequences, head dim 128
+  /// The GPU's best fused attention kernel, of bf16_dense; long causal sequences, head dim 128.
+  /// Backward counts 2.5 x the forward FLOPs: the scores are computed again.
+  double attention_forward_efficiency = 0;
   double attention_backward_efficiency = 0;
+  double flash2_forward_efficiency = 0;  ///< the same for FlashAttention-2
+  double flash2_backward_efficiency = 0;
+  double batched_gemm_efficiency = 0;  ///< attention as batched GEMMs, of bf16_dense
   double attention_half_sequence = 0;  ///< sequence length at which half of it is reached
   double memory_efficiency = 0;        ///< fraction of memory_bandwidth for streaming kernels
   Duration kernel_fixed{};             ///< fixed time of a kernel on the device, beside its work

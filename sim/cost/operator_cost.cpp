@@ -6,6 +6,9 @@
 namespace foretrain {
 namespace {
 
+/// FlashAttention-2 is about twice as fast as the first (Dao 2023, arXiv 2307.08691, section 4).
+constexpr double kFlash1OverFlash2 = 0.5;
+
 FlopRate fraction_of(FlopRate peak, double efficiency) {
   return {std::llround(static_cast<double>(peak.flops_per_second) * efficiency)};
 }
@@ -39,6 +42,7 @@ LinkModel link_model(const Scenario& scenario) {
 
 OperatorPrices::OperatorPrices(const Scenario& scenario)
     : costs_(scenario.costs),
+      attention_kernel_(scenario.stack.attention_kernel),
       gpu_(scenario.cluster.hardware.gpu),
       links_(link_model(scenario)),
       launch_(scenario.costs.constant      ? scenario.costs.launch_overhead
@@ -62,18 +66,42 @@ double OperatorPrices::attention_efficiency(const Operator& op) const {
   if (costs_.constant) {
     return costs_.attention_efficiency;
   }
+  if (attention_kernel_ == "unfused") {
+    return gpu_.batched_gemm_efficiency;
+  }
   const bool backward = op.pass == Pass::kInputGradient;
-  const double longest =
+  const bool best = attention_kernel_ != "flash-1" && attention_kernel_ != "flash-2";
+  double longest =
       backward ? gpu_.attention_backward_efficiency : gpu_.attention_forward_efficiency;
+  if (!best) {
+    longest = backward ? gpu_.flash2_backward_efficiency : gpu_.flash2_forward_efficiency;
+  }
+  if (attention_kernel_ == "flash-1") {
+    longest *= kFlash1OverFlash2;
+  }
   const double sequence = static_cast<double>(std::max<std::int64_t>(op.m, 1));
   return longest * sequence / (sequence + gpu_.attention_half_sequence);
 }
 
+/// FLOPs a kernel really executes per model FLOP: a fused backward computes the scores again (five
+/// matrix products where the model counts four), a kernel that is not fused works on the masked
+/// half.
+double OperatorPrices::attention_work(const Operator& op) const {
+  if (costs_.constant) {
+    return 1.0;
+  }
+  if (attention_kernel_ == "unfused") {
+    return 2.0;
+  }
+  return op.pass == Pass::kInputGradient ? 1.25 : 1.0;
+}
+
 Duration OperatorPrices::arithmetic(const Operator& op) const {
-  const double efficiency = op.kind == OperatorKind::kAttention ? attention_efficiency(op)
-                            : op.kind == OperatorKind::kGemm    ? gemm_efficiency(op)
-                            : costs_.constant                   ? costs_.gemm_efficiency
-                                                                : 0.0;
+  const double efficiency = op.kind == OperatorKind::kAttention
+                                ? attention_efficiency(op) / attention_work(op)
+                            : op.kind == OperatorKind::kGemm ? gemm_efficiency(op)
+                            : costs_.constant                ? costs_.gemm_efficiency
+                                                             : 0.0;
   if (op.flops.value == 0 || efficiency <= 0.0) {
     return {};
   }

@@ -5,6 +5,8 @@
 #include "foretrain/program.h"
 #include "foretrain/scenario.h"
 
+#include <string>
+
 /// Operators and transfers priced in picoseconds per resource (MODEL 3).
 namespace foretrain {
 
@@ -30,8 +32,10 @@ class OperatorPrices {
   Duration arithmetic(const Operator& op) const;
   double gemm_efficiency(const Operator& op) const;
   double attention_efficiency(const Operator& op) const;
+  double attention_work(const Operator& op) const;
 
   CostSpec costs_;
+  std::string attention_kernel_;
   GpuSpec gpu_;
   LinkModel links_;
   Duration launch_{};

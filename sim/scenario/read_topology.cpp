@@ -89,6 +89,9 @@ void read_gpu(JsonCursor& file, GpuSpec& gpu, std::map<std::string, std::string>
   constants.require("gemm_half_size", gpu.gemm_half_size, kSizeRange);
   constants.require("attention_forward_efficiency", gpu.attention_forward_efficiency, kFraction);
   constants.require("attention_backward_efficiency", gpu.attention_backward_efficiency, kFraction);
+  constants.require("flash2_forward_efficiency", gpu.flash2_forward_efficiency, kFraction);
+  constants.require("flash2_backward_efficiency", gpu.flash2_backward_efficiency, kFraction);
+  constants.require("batched_gemm_efficiency", gpu.batched_gemm_efficiency, kFraction);
   constants.require("attention_half_sequence", gpu.attention_half_sequence, kSizeRange);
   constants.require("memory_efficiency", gpu.memory_efficiency, kFraction);
   constants.require("kernel_fixed", gpu.kernel_fixed);
@@ -173,6 +176,9 @@ void refuse_zeros(const TopologySpec& spec, std::vector<Diagnostic>& faults) {
   positive("/gpu/gemm_efficiency", spec.gpu.gemm_efficiency);
   positive("/gpu/attention_forward_efficiency", spec.gpu.attention_forward_efficiency);
   positive("/gpu/attention_backward_efficiency", spec.gpu.attention_backward_efficiency);
+  positive("/gpu/flash2_forward_efficiency", spec.gpu.flash2_forward_efficiency);
+  positive("/gpu/flash2_backward_efficiency", spec.gpu.flash2_backward_efficiency);
+  positive("/gpu/batched_gemm_efficiency", spec.gpu.batched_gemm_efficiency);
   positive("/gpu/memory_efficiency", spec.gpu.memory_efficiency);
 }
 

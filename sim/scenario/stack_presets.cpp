@@ -19,7 +19,8 @@ struct StackRow {
 };
 
 // Attention: FlashAttention appeared in mid-2022 and reached Megatron-LM and DeepSpeed in 2023, its
-// second version in the year after; Megatron's own kernels fused scale, mask and softmax before.
+// second version in the year after. Transformer Engine takes cuDNN's kernel on Hopper from 2024 on.
+// Megatron's own kernels fused scale, mask and softmax before.
 // Gradient accumulation inside the weight-gradient GEMM came with Korthikanti et al., 2022.
 // FSDP2 and DeepSpeed reduce gradients after every micro-batch; Megatron once per run of a chunk.
 // A kernel launch from Python takes some 5 us of host time, 4 us from a compiled graph.
@@ -28,7 +29,7 @@ constexpr std::array kStacks = {
     StackRow{"megatron-2021", "megatron", 2021, "unfused", true, false, false, "run", 5},
     StackRow{"megatron-2022", "megatron", 2022, "unfused", true, false, true, "run", 5},
     StackRow{"megatron-2023", "megatron", 2023, "flash-1", true, false, true, "run", 5},
-    StackRow{"megatron-2024", "megatron", 2024, "flash-2", true, false, true, "run", 5},
+    StackRow{"megatron-2024", "megatron", 2024, "cudnn", true, false, true, "run", 5},
     StackRow{"megatron-2025", "megatron", 2025, "cudnn", true, false, true, "run", 5},
     StackRow{"deepspeed-2021", "deepspeed", 2021, "unfused", false, false, false, "micro_batch", 6},
     StackRow{"deepspeed-2023", "deepspeed", 2023, "flash-1", false, false, false, "micro_batch", 6},

@@ -64,7 +64,7 @@ void software(const Scenario& scenario, Refusals& refusals) {
   refusals.when(scenario.overlap.tp,
                 "/overlap/tp",
                 "overlapped tensor-parallel communication",
-                "false is simulated: every tensor collective blocks");
+                "false is simulated");
   refusals.when(scenario.network.mode != "analytic",
                 "/network/mode",
                 "network mode \"" + scenario.network.mode + "\"",
