@@ -49,6 +49,26 @@ TEST(Straggler, OneSlowGpuCostsAsMuchAsEveryGpuOfItsStage) {
   EXPECT_NEAR(seconds(one) / seconds(stage), 1.0, 1e-3);
 }
 
+TEST(Straggler, OneSlowGpuOfTheSlowestStageCostsItsComputeShare) {
+  // 1F1B is as slow as its slowest stage, here the last one, which holds the head: it is never
+  // starved, so 10/8 of its kernels lengthen the step by a quarter of the time it computes, in one
+  // replica as much as in both.
+  TinyScenario plain = job();
+  plain.costs = R"({"model": "constant", "communication": "free"})";
+  plain.sharding = "none";
+  const StepReport base = plain.run().report;
+  const Duration busy = base.stages.back().busy;
+  const auto with = [&plain](const std::string& ranks) {
+    TinyScenario slowed = plain;
+    slowed.more =
+        R"(, "perturbations": [{"kind": "slow_gpu", "ranks": [)" + ranks + R"(], "factor": 1.25}])";
+    return slowed.run().report.step_time;
+  };
+  const Duration one = with("9");  // stage 1, replica 0, tensor rank 1
+  EXPECT_NEAR(seconds(one - base.step_time) / (0.25 * seconds(busy)), 1.0, 1e-6);
+  EXPECT_EQ(one, with("8,9,10,11,12,13,14,15"));
+}
+
 TEST(Straggler, OneSlowGpuWithoutAPipelineCostsItsComputeShare) {
   TinyScenario scenario;
   scenario.gpus = 8;
