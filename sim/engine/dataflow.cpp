@@ -2,28 +2,8 @@
 
 #include <algorithm>
 
+/// Which task runs when: streams, waiters, whole calls.
 namespace foretrain {
-
-void LiveValues::keep(std::int32_t task, const Times& values, std::int32_t readers) {
-  if (free_.empty()) {
-    free_.push_back(static_cast<std::int32_t>(buffers_.size()));
-    buffers_.emplace_back();
-    readers_.push_back(0);
-  }
-  const std::int32_t buffer = free_.back();
-  free_.pop_back();
-  buffers_[buffer] = values;
-  readers_[buffer] = readers;
-  buffer_of_[task] = buffer;
-}
-
-void LiveValues::release(std::int32_t task) {
-  const std::int32_t buffer = buffer_of_[task];
-  if (--readers_[buffer] == 0) {
-    free_.push_back(buffer);
-    buffer_of_[task] = -1;
-  }
-}
 
 Dataflow::Dataflow(const Program& program, const RunOptions& options)
     : program_(program),
@@ -31,39 +11,47 @@ Dataflow::Dataflow(const Program& program, const RunOptions& options)
       plan_(make_plan(program)),
       prices_(program, plan_),
       links_(plan_.links.size()) {
-  for (const Cohort& cohort : plan_.cohorts) {
-    const FlatList& list = plan_.lists[cohort.list];
-    const std::size_t n = cohort.instances.size();
-    const Times zeros(n, 0);
-    CohortState state{std::vector<StreamState>(program.streams.size()),
-                      LiveValues(list.tasks.size()),
-                      Ledger(program, n, static_cast<std::int32_t>(list.tasks.size())),
-                      std::vector<Times>(list.carried.size(), zeros),
-                      std::vector<Times>(list.carried.size(), zeros),
-                      zeros,
-                      zeros,
-                      zeros,
-                      {}};
-    for (StreamState& stream : state.streams) {
-      stream.clock = zeros;
-    }
-    for (std::size_t kind = 0; kind < program.group_kinds.size(); ++kind) {
-      if (cohort.link[kind] >= 0) {
-        auto& arrived = links_[cohort.link[kind]].arrived;
-        arrived.resize(std::max<std::size_t>(arrived.size(), list.collectives[kind]), 0);
-      }
-    }
-    cohorts_.push_back(std::move(state));
-  }
   std::vector<std::int32_t> cohort_of(program.instances.size(), 0);
-  for (std::size_t c = 0; c < plan_.cohorts.size(); ++c) {
-    for (const std::int32_t instance : plan_.cohorts[c].instances) {
-      cohort_of[instance] = static_cast<std::int32_t>(c);
+  std::size_t widest = 0;
+  cohorts_.reserve(plan_.cohorts.size());
+  for (const Cohort& cohort : plan_.cohorts) {
+    for (const std::int32_t instance : cohort.instances) {
+      cohort_of[instance] = static_cast<std::int32_t>(cohorts_.size());
     }
+    widest = std::max(widest, cohort.instances.size());
+    make_cohort_state(cohort);
+  }
+  for (Times* times : {&before_, &durations_, &begin_}) {
+    times->resize(widest);
   }
   for (const std::int32_t instance : options.recorded_instances) {
     cohorts_[cohort_of[instance]].recorded.push_back(plan_.place[instance]);
   }
+}
+
+void Dataflow::make_cohort_state(const Cohort& cohort) {
+  const ListPlan& list = plan_.lists[cohort.list];
+  const std::size_t n = cohort.instances.size();
+  const Times zeros(n, 0);
+  CohortState state{std::vector<StreamState>(program_.streams.size()),
+                    OpenCalls(list.calls.size(), n),
+                    Ledger(program_, n, program_.templates[cohort.list].task_count),
+                    std::vector<Times>(list.carried, zeros),
+                    std::vector<Times>(list.carried, zeros),
+                    zeros,
+                    zeros,
+                    zeros,
+                    {}};
+  for (StreamState& stream : state.streams) {
+    stream.clock = zeros;
+  }
+  for (std::size_t kind = 0; kind < program_.group_kinds.size(); ++kind) {
+    if (cohort.link[kind] >= 0) {
+      auto& arrived = links_[cohort.link[kind]].arrived;
+      arrived.resize(std::max<std::size_t>(arrived.size(), list.collectives[kind]), 0);
+    }
+  }
+  cohorts_.push_back(std::move(state));
 }
 
 bool Dataflow::run_step(std::int64_t measured_step) {
@@ -77,8 +65,10 @@ bool Dataflow::run_step(std::int64_t measured_step) {
     CohortState& cohort = cohorts_[c];
     cohort.ledger.begin_step(step_, measured_step >= 0, measured_step + 1 == measured_steps_);
     for (std::size_t s = 0; s < cohort.streams.size(); ++s) {
-      cohort.streams[s].next = 0;
+      cohort.streams[s].calls_done = 0;
+      cohort.streams[s].tasks_done = 0;
       runnable_.push_back({static_cast<std::int32_t>(c), static_cast<std::int32_t>(s)});
+      enter_call(runnable_.back());
     }
   }
   while (!runnable_.empty()) {
@@ -97,178 +87,210 @@ bool Dataflow::run_step(std::int64_t measured_step) {
 }
 
 bool Dataflow::finished() const {
-  for (std::size_t c = 0; c < cohorts_.size(); ++c) {
-    const FlatList& list = plan_.lists[plan_.cohorts[c].list];
-    for (std::size_t s = 0; s < list.streams.size(); ++s) {
-      if (cohorts_[c].streams[s].next < static_cast<std::int32_t>(list.streams[s].size())) {
-        return false;
+  return std::all_of(cohorts_.begin(), cohorts_.end(), [](const CohortState& cohort) {
+    return std::all_of(cohort.streams.begin(), cohort.streams.end(), [](const StreamState& stream) {
+      return stream.head == kListEnd;
+    });
+  });
+}
+
+/// The stream comes to the next call that has tasks on it.
+void Dataflow::enter_call(Place place) {
+  const ListPlan& list = list_of(place);
+  StreamState& stream = stream_of(place);
+  const std::vector<std::int32_t>& calls = list.streams[place.stream];
+  if (stream.calls_done == static_cast<std::int32_t>(calls.size())) {
+    stream.head = kListEnd;
+    return;
+  }
+  const std::int32_t call = calls[stream.calls_done];
+  stream.head = cursor_at(call, 0);
+  stream.tasks = &plan_.blocks[list.calls[call].block].on(place.stream);
+}
+
+/// The task at the head of the stream is done.
+void Dataflow::step_head(Place place) {
+  StreamState& stream = stream_of(place);
+  cohorts_[place.cohort].calls.release(call_of(stream.head), 1);
+  ++stream.tasks_done;
+  if (index_of(stream.head) + 1 < static_cast<std::int32_t>(stream.tasks->size())) {
+    ++stream.head;
+  } else {
+    ++stream.calls_done;
+    enter_call(place);
+  }
+  wake(stream);
+}
+
+Dataflow::Current Dataflow::head_of(Place place) const {
+  const StreamState& stream = cohorts_[place.cohort].streams[place.stream];
+  Current current;
+  current.place = place;
+  current.call = call_of(stream.head);
+  current.local = (*stream.tasks)[index_of(stream.head)];
+  const CallPlan& call = list_of(place).calls[current.call];
+  current.block = &plan_.blocks[call.block];
+  current.planned = &current.block->tasks[current.local];
+  find_waits(current, call.first_wait);
+  return current;
+}
+
+/// Sets the range of the call's waits that are the task's; those before `from` are not.
+void Dataflow::find_waits(Current& current, std::int32_t from) const {
+  const ListPlan& list = list_of(current.place);
+  const CallPlan& call = list.calls[current.call];
+  const std::int32_t end = call.first_wait + call.wait_count;
+  while (from < end && list.waits[from].task < current.local) {
+    ++from;
+  }
+  current.first_wait = from;
+  while (from < end && list.waits[from].task == current.local) {
+    ++from;
+  }
+  current.last_wait = from;
+}
+
+void Dataflow::advance(Place place) {
+  for (StreamState& stream = stream_of(place); stream.head != kListEnd;) {
+    if (runs_whole(place.cohort, call_of(stream.head))) {
+      run_call(place.cohort, call_of(stream.head));
+      continue;
+    }
+    const Current current = head_of(place);
+    if (must_wait(current)) {
+      return;
+    }
+    start(current);
+    if (current.task().kind == TaskKind::kCollective) {
+      if (!arrive(current)) {
+        return;
       }
+      continue;
+    }
+    if (current.task().kind == TaskKind::kReceive) {
+      receive(current);
+    } else {
+      run_alone(current);
+    }
+    step_head(place);
+  }
+}
+
+/// All of its streams are at the call, what it waits for is done, and it meets no other cohort.
+bool Dataflow::runs_whole(std::int32_t cohort, std::int32_t index) const {
+  const Cohort& own = plan_.cohorts[cohort];
+  const ListPlan& list = plan_.lists[own.list];
+  const CallPlan& call = list.calls[index];
+  const BlockPlan& block = plan_.blocks[call.block];
+  const std::vector<StreamState>& streams = cohorts_[cohort].streams;
+  if (block.receive >= 0) {
+    return false;
+  }
+  for (const BlockPlan::OnStream& on : block.streams) {
+    if (streams[on.stream].head != cursor_at(index, 0)) {
+      return false;
+    }
+  }
+  for (const BlockPlan::OfKind& kind : block.kinds) {
+    if (plan_.links[own.link[kind.kind]].cohorts.size() > 1) {
+      return false;
+    }
+  }
+  for (std::int32_t w = call.first_wait; w < call.first_wait + call.wait_count; ++w) {
+    const CallWait& wait = list.waits[w];
+    if (wait.carried < 0 && streams[wait.stream].head <= wait.at) {
+      return false;
     }
   }
   return true;
 }
 
-std::int32_t Dataflow::head_of(Place place) {
-  const auto& list = list_of(place).streams[place.stream];
-  const std::int32_t next = stream_of(place).next;
-  return next < static_cast<std::int32_t>(list.size()) ? list[next] : -1;
-}
-
-void Dataflow::advance(Place place) {
-  for (std::int32_t head = head_of(place); head >= 0; head = head_of(place)) {
-    const FlatTask& task = list_of(place).tasks[head];
-    if (must_wait(place, task)) {
-      return;
+void Dataflow::run_call(std::int32_t cohort, std::int32_t index) {
+  Current current;
+  current.place.cohort = cohort;
+  current.call = index;
+  const CallPlan& call = list_of(current.place).calls[index];
+  current.block = &plan_.blocks[call.block];
+  current.last_wait = call.first_wait;
+  for (const BlockTask& task : current.block->tasks) {
+    current.planned = &task;
+    current.place.stream = task.task->stream;
+    find_waits(current, current.last_wait);
+    start(current);
+    if (task.task->kind == TaskKind::kCollective && width(current.place) > 1) {
+      members_.assign(1, current);
+      group_times(members_);
+      transfer(current);
+    } else {
+      run_alone(current);
     }
-    start(place, head);
-    switch (task.task->kind) {
-      case TaskKind::kLocal:
-      case TaskKind::kSend:
-        run_alone(place, head);
-        break;
-      case TaskKind::kReceive:
-        receive(place, head);
-        break;
-      case TaskKind::kCollective:
-        if (!arrive(place, task)) {
-          return;
-        }
-        break;
-    }
+    ++current.local;
+  }
+  cohorts_[cohort].calls.release(index, current.local);
+  for (const BlockPlan::OnStream& on : current.block->streams) {
+    StreamState& stream = cohorts_[cohort].streams[on.stream];
+    stream.tasks_done += static_cast<std::int32_t>(on.tasks.size());
+    ++stream.calls_done;
+    enter_call({cohort, on.stream});
+    wake(stream);
   }
 }
 
-bool Dataflow::must_wait(Place place, const FlatTask& task) {
-  const FlatList& list = list_of(place);
-  for (std::int32_t w = 0; w < task.wait_count; ++w) {
-    const FlatWait& wait = list.waits[task.first_wait + w];
-    StreamState& stream = cohorts_[place.cohort].streams[wait.stream];
-    if (!wait.previous_step && wait_for(place, stream, wait.position)) {
+bool Dataflow::must_wait(const Current& current) {
+  const Place place = current.place;
+  std::vector<StreamState>& streams = cohorts_[place.cohort].streams;
+  for (std::int32_t w = 0; w < current.planned->wait_count; ++w) {
+    const BlockWait& wait = current.block->waits[current.planned->first_wait + w];
+    if (wait_for(place, streams[wait.stream], cursor_at(current.call, wait.index))) {
       return true;
     }
   }
-  if (task.task->kind != TaskKind::kReceive) {
+  const ListPlan& list = list_of(place);
+  for (std::int32_t w = current.first_wait; w < current.last_wait; ++w) {
+    const CallWait& wait = list.waits[w];
+    if (wait.carried < 0 && wait_for(place, streams[wait.stream], wait.at)) {
+      return true;
+    }
+  }
+  if (current.task().kind != TaskKind::kReceive) {
     return false;
   }
-  const Cohort& cohort = plan_.cohorts[place.cohort];
-  const std::int32_t sender = cohort.partner[list.streams[place.stream][task.position]];
+  const Cohort& own = plan_of(place);
+  const std::int32_t sender = own.partner[list.calls[current.call].receive];
   if (sender < 0) {
     return true;  // never comes
   }
-  const std::int32_t peer = cohort.peer_cohort[task.task->peer_slot];
-  const FlatTask& sent = plan_.lists[plan_.cohorts[peer].list].tasks[sender];
-  return wait_for(place, cohorts_[peer].streams[sent.task->stream], sent.position);
+  const std::int32_t peer = own.peer_cohort[current.task().peer_slot];
+  const BlockPlan& block = plan_.blocks[plan_.lists[plan_.cohorts[peer].list].calls[sender].block];
+  const BlockTask& send = block.tasks[block.send];
+  return wait_for(place, stream_of({peer, send.task->stream}), cursor_at(sender, send.index));
 }
 
-/// False when the stream has done the task at the position; else leaves a waiter with it.
-bool Dataflow::wait_for(Place place, StreamState& stream, std::int32_t position) {
-  if (position < stream.next) {
+/// False when the stream is past the cursor; else leaves a waiter with it.
+bool Dataflow::wait_for(Place place, StreamState& stream, Cursor at) {
+  if (at < stream.head) {
     return false;
   }
-  stream.waiters.push_back({position, place.cohort, place.stream});
-  stream.wake_at = std::min(stream.wake_at, position);
+  stream.waiters.push_back({at, place.cohort, place.stream});
+  stream.wake_at = std::min(stream.wake_at, at);
   return true;
 }
 
 void Dataflow::wake(StreamState& stream) {
-  if (stream.next <= stream.wake_at) {
+  if (stream.head <= stream.wake_at) {
     return;
   }
-  stream.wake_at = std::numeric_limits<std::int32_t>::max();
+  stream.wake_at = kListEnd;
   std::size_t kept = 0;
   for (const Waiter& waiter : stream.waiters) {
-    if (waiter.position < stream.next) {
+    if (waiter.at < stream.head) {
       runnable_.push_back({waiter.cohort, waiter.stream});
     } else {
-      stream.wake_at = std::min(stream.wake_at, waiter.position);
+      stream.wake_at = std::min(stream.wake_at, waiter.at);
       stream.waiters[kept++] = waiter;
     }
   }
   stream.waiters.resize(kept);
-}
-
-/// The stream's clock becomes the task's own start.
-void Dataflow::start(Place place, std::int32_t head) {
-  const FlatList& list = list_of(place);
-  const FlatTask& task = list.tasks[head];
-  CohortState& cohort = cohorts_[place.cohort];
-  Times& clock = cohort.streams[place.stream].clock;
-  const bool gap = place.stream == 0 && (task.wait_count > 0 || list.host_bound);
-  if (gap) {
-    before_ = clock;
-  }
-  causes_.clear();
-  for (std::int32_t w = 0; w < task.wait_count; ++w) {
-    const FlatWait& wait = list.waits[task.first_wait + w];
-    const Times& end = wait.previous_step ? cohort.carried[list.tasks[wait.producer].carried]
-                                          : cohort.values.at(wait.producer);
-    max_into(clock, end);
-    causes_.push_back({&end, wait.stream});
-  }
-  if (list.host_bound) {
-    max_into_shifted(clock, cohort.host_base, task.launch);
-  }
-  if (gap) {
-    cohort.ledger.gap(before_, clock, causes_);
-  }
-  release_inputs(place, task);
-  if (measured_step_ >= 0 && !cohort.recorded.empty()) {
-    Times& arrival = cohort.streams[place.stream].arrival;
-    arrival.clear();
-    for (const std::int32_t member : cohort.recorded) {
-      arrival.push_back(clock[member]);
-    }
-  }
-}
-
-void Dataflow::release_inputs(Place place, const FlatTask& task) {
-  const FlatList& list = list_of(place);
-  CohortState& cohort = cohorts_[place.cohort];
-  for (std::int32_t w = 0; w < task.wait_count; ++w) {
-    const FlatWait& wait = list.waits[task.first_wait + w];
-    if (place.stream == 0) {
-      cohort.ledger.forget(wait.stream, wait.producer, wait.previous_step);
-    }
-    if (!wait.previous_step) {
-      cohort.values.release(wait.producer);
-    }
-  }
-}
-
-void Dataflow::finish(Place place, std::int32_t head, const Times* begin) {
-  const Cohort& plan = plan_.cohorts[place.cohort];
-  const FlatTask& task = list_of(place).tasks[head];
-  const Template& list = program_.templates[plan.list];
-  CohortState& cohort = cohorts_[place.cohort];
-  StreamState& stream = cohort.streams[place.stream];
-  if (task.readers > 0) {
-    cohort.values.keep(head, stream.clock, task.readers);
-  }
-  if (task.carried >= 0) {
-    cohort.next_carried[task.carried] = stream.clock;
-  }
-  if (head == list.host_sync_task) {
-    cohort.next_host_base = stream.clock;
-  }
-  if (head == list.step_end_task) {
-    cohort.step_end = stream.clock;
-    cohort.ledger.step_end(stream.clock);
-  }
-  if (measured_step_ >= 0) {
-    for (std::size_t r = 0; r < cohort.recorded.size(); ++r) {
-      const std::int32_t member = cohort.recorded[r];
-      const Instant start{Duration{stream.arrival[r]}};
-      spans_.push_back({plan.instances[member],
-                        static_cast<std::int32_t>(measured_step_),
-                        task.call,
-                        task.local,
-                        start,
-                        begin == nullptr ? start : Instant{Duration{(*begin)[member]}},
-                        Instant{Duration{stream.clock[member]}}});
-    }
-  }
-  ++stream.next;
-  wake(stream);
 }
 
 }  // namespace foretrain

@@ -3,34 +3,18 @@
 #include "foretrain/engine.h"
 #include "sim/engine/ledger.h"
 #include "sim/engine/loops.h"
+#include "sim/engine/open_calls.h"
 #include "sim/engine/plan.h"
 #include "sim/engine/prices.h"
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 namespace foretrain {
 
-/// End times that somebody still has to read, one buffer per task of one cohort; buffers are reused
-/// when their last reader is done.
-class LiveValues {
- public:
-  explicit LiveValues(std::size_t tasks) : buffer_of_(tasks, -1) {}
-
-  void keep(std::int32_t task, const Times& values, std::int32_t readers);
-  const Times& at(std::int32_t task) const { return buffers_[buffer_of_[task]]; }
-  void release(std::int32_t task);
-
- private:
-  std::vector<std::int32_t> buffer_of_;
-  std::vector<Times> buffers_;
-  std::vector<std::int32_t> readers_;
-  std::vector<std::int32_t> free_;
-};
-
 /// Relaxation: each stream of each cohort advances until it meets something that is not done, then
-/// waits to be woken; no queue and no clock. Runs whole steps, one after another.
+/// waits to be woken; no queue and no clock. A call that meets nobody runs as a whole as soon as
+/// all of its streams have come to it. Runs whole steps, one after another.
 class Dataflow {
  public:
   Dataflow(const Program& program, const RunOptions& options);
@@ -50,56 +34,85 @@ class Dataflow {
 
  private:
   struct Waiter {
-    std::int32_t position = 0;  ///< wakes when this task of the stream is done
+    Cursor at = 0;  ///< wakes when the stream is past it
     std::int32_t cohort = 0, stream = 0;
   };
   struct StreamState {
-    std::int32_t next = 0;  ///< position in the list
+    Cursor head = kListEnd;                            ///< the next task
+    std::int32_t calls_done = 0, tasks_done = 0;       ///< in this step
+    const std::vector<std::int32_t>* tasks = nullptr;  ///< of the head's call on this stream, local
     Times clock;
     std::vector<Waiter> waiters;
-    std::int32_t wake_at = std::numeric_limits<std::int32_t>::max();  ///< lowest awaited position
-    Times arrival;  ///< own start of the current task, of recorded members
+    Cursor wake_at = kListEnd;  ///< lowest awaited
+    Times arrival;              ///< own start of the current task, of recorded members
   };
   struct CohortState {
     std::vector<StreamState> streams;
-    LiveValues values;
+    OpenCalls calls;
     Ledger ledger;
     std::vector<Times> carried, next_carried;
     Times host_base, next_host_base;
     Times step_end;
     std::vector<std::int32_t> recorded;  ///< members
   };
+  struct Place {
+    std::int32_t cohort = 0, stream = 0;
+  };
   struct Arrival {
-    std::int32_t ordinal = 0, cohort = 0, stream = 0;
+    std::int32_t ordinal = 0;
+    Place place;
   };
   struct LinkState {
     std::vector<std::int32_t> arrived;  ///< per ordinal: cohorts there
     std::vector<Arrival> waiting;
   };
-  struct Place {
-    std::int32_t cohort = 0, stream = 0;
+  /// A task about to run.
+  struct Current {
+    Place place;
+    std::int32_t call = 0, local = 0;
+    const BlockPlan* block = nullptr;
+    const BlockTask* planned = nullptr;
+    std::int32_t first_wait = 0, last_wait = 0;  ///< into ListPlan::waits; last: one past
+    const Task& task() const { return *planned->task; }
   };
 
+  void make_cohort_state(const Cohort& cohort);
   void advance(Place place);
-  bool must_wait(Place place, const FlatTask& task);
-  bool wait_for(Place place, StreamState& stream, std::int32_t position);
-  void start(Place place, std::int32_t task);
-  void release_inputs(Place place, const FlatTask& task);
-  void run_alone(Place place, std::int32_t task);
-  void receive(Place place, std::int32_t task);
-  bool arrive(Place place, const FlatTask& task);
-  void meet(std::int32_t link, std::int32_t kind, Place last);
-  void group_times(const std::vector<Arrival>& members, std::int32_t groups, std::int32_t kind);
-  void transfer(Place place, std::int32_t task);
-  void finish(Place place, std::int32_t task, const Times* begin);
+  bool must_wait(const Current& current);
+  bool wait_for(Place place, StreamState& stream, Cursor at);
   void wake(StreamState& stream);
+  void enter_call(Place place);
+  void step_head(Place place);
   bool finished() const;
+  Current head_of(Place place) const;
+  void find_waits(Current& current, std::int32_t from) const;
 
-  const FlatList& list_of(Place place) const {
-    return plan_.lists[plan_.cohorts[place.cohort].list];
+  bool runs_whole(std::int32_t cohort, std::int32_t call) const;
+  void run_call(std::int32_t cohort, std::int32_t call);
+
+  void start(const Current& current);
+  void wait_for_inputs(const Current& current, std::int64_t* clock);
+  void release_inputs(const Current& current);
+  void run_alone(const Current& current);
+  void receive(const Current& current);
+  bool arrive(const Current& current);
+  void meet(const std::vector<Current>& members);
+  void group_times(const std::vector<Current>& members);
+  void transfer(const Current& current);
+  void finish(const Current& current, const std::int64_t* begin);
+  void keep(const Current& current, const Times& end);
+  void record(const Current& current, const std::int64_t* begin);
+
+  const Cohort& plan_of(Place place) const { return plan_.cohorts[place.cohort]; }
+  const ListPlan& list_of(Place place) const { return plan_.lists[plan_of(place).list]; }
+  const Call& call_at(const Current& current) const {
+    return program_.templates[plan_of(current.place).list].calls[current.call];
   }
+  std::int32_t index_in_list(const Current& current) const {
+    return call_at(current).first_task + current.local;
+  }
+  std::size_t width(Place place) const { return plan_of(place).instances.size(); }
   StreamState& stream_of(Place place) { return cohorts_[place.cohort].streams[place.stream]; }
-  std::int32_t head_of(Place place);
   StreamRole role_of(Place place) const { return program_.streams[place.stream].role; }
   std::int32_t account_of(Place place) const { return program_.streams[place.stream].account; }
 
@@ -113,9 +126,10 @@ class Dataflow {
   std::int64_t step_ = -1;
   std::int64_t measured_step_ = -1;
   std::vector<Span> spans_;
-  Times before_, durations_, begin_, group_begin_, group_duration_;
+  Times before_, durations_, begin_;  ///< as wide as the widest cohort
+  Times group_begin_, group_duration_;
   std::vector<Ledger::Cause> causes_;
-  std::vector<Arrival> members_;
+  std::vector<Current> members_;
 };
 
 }  // namespace foretrain

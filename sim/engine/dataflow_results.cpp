@@ -75,7 +75,7 @@ std::vector<std::vector<std::int32_t>> Dataflow::progress() const {
   for (std::size_t c = 0; c < cohorts_.size(); ++c) {
     for (const std::int32_t instance : plan_.cohorts[c].instances) {
       for (const StreamState& stream : cohorts_[c].streams) {
-        result[instance].push_back(stream.next);
+        result[instance].push_back(stream.tasks_done);
       }
     }
   }

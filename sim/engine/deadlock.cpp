@@ -1,6 +1,6 @@
 #include "sim/engine/deadlock.h"
 
-#include "sim/engine/plan.h"
+#include "sim/engine/event_run.h"
 
 #include <string>
 
@@ -12,7 +12,13 @@ class Blockage {
   Blockage(const Program& program, const std::vector<std::vector<std::int32_t>>& progress)
       : program_(program), progress_(progress) {
     for (const Template& list : program.templates) {
-      lists_.push_back(flatten(program, list));
+      lists_.push_back(unroll(program, list));
+      positions_.emplace_back(lists_.back().tasks.size(), 0);
+      for (const std::vector<std::int32_t>& stream : lists_.back().streams) {
+        for (std::size_t position = 0; position < stream.size(); ++position) {
+          positions_.back()[stream[position]] = static_cast<std::int32_t>(position);
+        }
+      }
     }
   }
 
@@ -34,13 +40,12 @@ class Blockage {
   }
 
  private:
-  const FlatList& list_of(std::int32_t instance) const {
+  const UnrolledTemplate& list_of(std::int32_t instance) const {
     return lists_[program_.instances[instance].template_index];
   }
 
   const Call& call_of(std::int32_t instance, std::int32_t task) const {
-    const Template& list = program_.templates[program_.instances[instance].template_index];
-    return list.calls[list_of(instance).tasks[task].call];
+    return *list_of(instance).tasks[task].call;
   }
 
   std::int32_t head_of(std::int32_t instance, std::int32_t stream) const {
@@ -50,16 +55,13 @@ class Blockage {
   }
 
   bool done(std::int32_t instance, std::int32_t task) const {
-    const FlatTask& entry = list_of(instance).tasks[task];
-    return entry.position < progress_[instance][entry.task->stream];
+    const std::int32_t position = positions_[program_.instances[instance].template_index][task];
+    return position < progress_[instance][list_of(instance).tasks[task].task->stream];
   }
 
   /// The first dependency that is not done; -1: none.
   std::int32_t open_wait(std::int32_t instance, std::int32_t task) const {
-    const FlatList& list = list_of(instance);
-    const FlatTask& entry = list.tasks[task];
-    for (std::int32_t w = 0; w < entry.wait_count; ++w) {
-      const FlatWait& wait = list.waits[entry.first_wait + w];
+    for (const CallDependency& wait : list_of(instance).tasks[task].dependencies) {
       if (!wait.previous_step && !done(instance, wait.producer)) {
         return wait.producer;
       }
@@ -111,7 +113,7 @@ class Blockage {
       if (head < 0) {
         continue;
       }
-      const FlatTask& task = list_of(instance).tasks[head];
+      const UnrolledTask& task = list_of(instance).tasks[head];
       if (task.task->kind == TaskKind::kCollective && task.task->group_kind == kind &&
           task.ordinal == ordinal) {
         return open_wait(instance, head) < 0;
@@ -122,7 +124,8 @@ class Blockage {
 
   const Program& program_;
   const std::vector<std::vector<std::int32_t>>& progress_;
-  std::vector<FlatList> lists_;
+  std::vector<UnrolledTemplate> lists_;
+  std::vector<std::vector<std::int32_t>> positions_;  ///< per template and task: in its stream
 };
 
 }  // namespace

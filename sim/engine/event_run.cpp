@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace foretrain {
-namespace {
 
 UnrolledTemplate unroll(const Program& program, const Template& list) {
   UnrolledTemplate result;
@@ -38,8 +37,6 @@ UnrolledTemplate unroll(const Program& program, const Template& list) {
   }
   return result;
 }
-
-}  // namespace
 
 EventRun::EventRun(const Program& program, std::int32_t steps, std::int64_t first_measured)
     : program_(program), steps_(steps) {

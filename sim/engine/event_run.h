@@ -35,6 +35,8 @@ struct UnrolledTemplate {
   std::map<std::int32_t, std::int32_t> sends, receives;  ///< message -> task
 };
 
+UnrolledTemplate unroll(const Program& program, const Template& list);
+
 class EventRun {
  public:
   /// Factors are those of step - first_measured.

@@ -15,11 +15,19 @@ void Ledger::Sum::clear() {
   std::fill(own.begin(), own.end(), 0);
 }
 
-Times& Ledger::Sum::each(std::size_t n) {
+std::int64_t* Ledger::Sum::each(std::size_t n) {
   if (own.empty()) {
     own.resize(n, 0);
   }
-  return own;
+  return own.data();
+}
+
+void Ledger::Sum::add_spent(const Spent& spent, std::size_t n) {
+  if (spent.each == nullptr) {
+    shared += spent.all;
+  } else {
+    add(each(n), spent.each, n);
+  }
 }
 
 Ledger::Ledger(const Program& program, std::size_t instances, std::int32_t list_length)
@@ -33,7 +41,7 @@ Ledger::Ledger(const Program& program, std::size_t instances, std::int32_t list_
       transfer_(program.exposed_accounts.size()),
       member_wait_(program.exposed_accounts.size()),
       bytes_(program.exposed_accounts.size(), 0),
-      history_(program.streams.size()) {}
+      history_(program.streams.size(), TransferHistory(instances)) {}
 
 void Ledger::begin_step(std::int64_t step, bool measured, bool last) {
   step_ = step;
@@ -41,65 +49,46 @@ void Ledger::begin_step(std::int64_t step, bool measured, bool last) {
   last_ = last;
 }
 
-void Ledger::note_idle(const Times& earlier, const Times& later) {
+void Ledger::idle(Each earlier, Each later) {
   if (!closed_) {
-    add_difference(idle_.each(instances_), later, earlier);
+    add_difference(idle_.each(instances_), later, earlier, instances_);
   }
 }
 
-void Ledger::gap(const Times& before, const Times& start, const std::vector<Cause>& causes) {
-  if (closed_) {
+void Ledger::gap(Each before, Each start, const std::vector<Cause>& causes) {
+  for (std::size_t i = 0; i < instances_ && !closed_; ++i) {
+    if (start[i] != before[i]) {
+      explain(i, before[i], start[i], causes);
+    }
+  }
+}
+
+/// The primary stream of one instance had nothing to do from `from` to `to`.
+void Ledger::explain(std::size_t i,
+                     std::int64_t from,
+                     std::int64_t to,
+                     const std::vector<Cause>& causes) {
+  std::int32_t stream = -1;
+  for (const Cause& cause : causes) {
+    if (cause.end[i] == to && (stream < 0 || cause.stream < stream)) {
+      stream = cause.stream;
+    }
+  }
+  if (stream < 0) {
+    host_.each(instances_)[i] += to - from;
     return;
   }
-  for (std::size_t i = 0; i < instances_; ++i) {
-    if (start[i] == before[i]) {
-      continue;
-    }
-    std::int32_t stream = -1;
-    for (const Cause& cause : causes) {
-      if ((*cause.end)[i] == start[i] && (stream < 0 || cause.stream < stream)) {
-        stream = cause.stream;
-      }
-    }
-    const std::int64_t length = start[i] - before[i];
-    if (stream < 0) {
-      host_.each(instances_)[i] += length;
-      continue;
-    }
-    std::int64_t exposed = 0;
-    if (program_.streams[stream].role == StreamRole::kCollective) {
-      exposed = covered(stream, i, before[i], start[i]);
-      exposed_[program_.streams[stream].account].each(instances_)[i] += exposed;
-    }
-    idle_.each(instances_)[i] += length - exposed;
+  std::int64_t exposed = 0;
+  if (program_.streams[stream].role == StreamRole::kCollective) {
+    exposed = history_[stream].covered(i, from, to);
+    exposed_[program_.streams[stream].account].each(instances_)[i] += exposed;
   }
+  idle_.each(instances_)[i] += to - from - exposed;
 }
 
-std::int64_t Ledger::covered(std::int32_t stream,
-                             std::size_t i,
-                             std::int64_t from,
-                             std::int64_t to) const {
-  std::int64_t sum = 0;
-  const std::deque<Transfer>& history = history_[stream];
-  for (auto transfer = history.rbegin(); transfer != history.rend(); ++transfer) {
-    if (transfer->end[i] <= from) {
-      break;
-    }
-    const std::int64_t begin = std::max(from, transfer->begin[i]);
-    sum += std::max<std::int64_t>(0, std::min(to, transfer->end[i]) - begin);
-  }
-  return sum;
-}
-
-void Ledger::busy(std::int32_t account, std::int64_t duration) {
+void Ledger::busy(std::int32_t account, const Spent& spent) {
   if (!closed_) {
-    busy_[account].shared += duration;
-  }
-}
-
-void Ledger::busy(std::int32_t account, const Times& durations) {
-  if (!closed_) {
-    add(busy_[account].each(instances_), durations);
+    busy_[account].add_spent(spent, instances_);
   }
 }
 
@@ -120,21 +109,15 @@ void Ledger::step_end(const Times& end) {
   }
 }
 
-void Ledger::transfer(std::int32_t account, std::int64_t duration) {
+void Ledger::transfer(std::int32_t account, const Spent& spent) {
   if (measured_) {
-    transfer_[account].shared += duration;
+    transfer_[account].add_spent(spent, instances_);
   }
 }
 
-void Ledger::transfer(std::int32_t account, const Times& durations) {
+void Ledger::member_wait(std::int32_t account, Each arrival, Each begin) {
   if (measured_) {
-    add(transfer_[account].each(instances_), durations);
-  }
-}
-
-void Ledger::member_wait(std::int32_t account, const Times& arrival, const Times& begin) {
-  if (measured_) {
-    add_difference(member_wait_[account].each(instances_), begin, arrival);
+    add_difference(member_wait_[account].each(instances_), begin, arrival, instances_);
   }
 }
 
@@ -144,16 +127,9 @@ void Ledger::sent(std::int32_t account, std::int64_t bytes) {
   }
 }
 
-void Ledger::send(std::int64_t duration, std::int64_t bytes) {
+void Ledger::send(const Spent& spent, std::int64_t bytes) {
   if (measured_) {
-    point_to_point_.shared += duration;
-    point_to_point_bytes_ += bytes;
-  }
-}
-
-void Ledger::send(const Times& durations, std::int64_t bytes) {
-  if (measured_) {
-    add(point_to_point_.each(instances_), durations);
+    point_to_point_.add_spent(spent, instances_);
     point_to_point_bytes_ += bytes;
   }
 }
@@ -164,43 +140,17 @@ void Ledger::receive(std::int64_t bytes) {
   }
 }
 
-void Ledger::remember(std::int32_t stream,
-                      std::int32_t task,
-                      const Times& begin,
-                      const Times& end,
-                      const Times& primary_clock) {
-  std::deque<Transfer>& history = history_[stream];
-  while (history.size() > kHistory) {
-    bool passed = true;
-    for (std::size_t i = 0; i < instances_ && passed; ++i) {
-      passed = history.front().end[i] <= primary_clock[i];
-    }
-    if (!passed) {
-      break;
-    }
-    drop_front(history);
+void Ledger::remember(
+    std::int32_t stream, std::int32_t task, Each begin, Each end, Each primary_clock) {
+  TransferHistory& history = history_[stream];
+  while (history.size() > kHistory && history.first_is_past(primary_clock)) {
+    history.drop_first();
   }
-  if (spare_.empty()) {
-    spare_.emplace_back();
-  }
-  spare_.back().task = step_ * list_length_ + task;
-  spare_.back().begin = begin;
-  spare_.back().end = end;
-  history.push_back(std::move(spare_.back()));
-  spare_.pop_back();
+  history.add(step_ * list_length_ + task, begin, end);
 }
 
 void Ledger::forget(std::int32_t stream, std::int32_t task, bool previous_step) {
-  std::deque<Transfer>& history = history_[stream];
-  const std::int64_t last = (step_ - (previous_step ? 1 : 0)) * list_length_ + task;
-  while (!history.empty() && history.front().task <= last) {
-    drop_front(history);
-  }
-}
-
-void Ledger::drop_front(std::deque<Transfer>& history) {
-  spare_.push_back(std::move(history.front()));
-  history.pop_front();
+  history_[stream].drop_up_to((step_ - (previous_step ? 1 : 0)) * list_length_ + task);
 }
 
 RankAccount Ledger::account(std::size_t i) const {

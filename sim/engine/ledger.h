@@ -3,9 +3,9 @@
 #include "foretrain/program.h"
 #include "foretrain/timeline.h"
 #include "sim/engine/loops.h"
+#include "sim/engine/transfer_history.h"
 
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 namespace foretrain {
@@ -17,37 +17,37 @@ class Ledger {
  public:
   Ledger(const Program& program, std::size_t instances, std::int32_t list_length);
 
+  /// Times and durations are given as one value per instance.
+  using Each = const std::int64_t*;
   /// What a primary task may have waited for, besides its stream.
   struct Cause {
-    const Times* end = nullptr;
+    Each end = nullptr;
     std::int32_t stream = 0;
+  };
+  /// What a task took: one duration per instance, or (null) the same for all.
+  struct Spent {
+    Each each = nullptr;
+    std::int64_t all = 0;
   };
 
   void begin_step(std::int64_t step, bool measured, bool last);
   /// A primary task starts at `start`, the one before ended at `before`.
-  void gap(const Times& before, const Times& start, const std::vector<Cause>& causes);
+  void gap(Each before, Each start, const std::vector<Cause>& causes);
   /// Primary idle time that has no cause but peers: later - earlier.
-  void idle(const Times& earlier, const Times& later) { note_idle(earlier, later); }
-  void busy(std::int32_t account, std::int64_t duration);
-  void busy(std::int32_t account, const Times& durations);
+  void idle(Each earlier, Each later);
+  void busy(std::int32_t account, const Spent& spent);
   void step_end(const Times& end);
 
   /// A transfer on a stream of role kCollective.
-  void transfer(std::int32_t account, std::int64_t duration);
-  void transfer(std::int32_t account, const Times& durations);
-  void member_wait(std::int32_t account, const Times& arrival, const Times& begin);
+  void transfer(std::int32_t account, const Spent& spent);
+  void member_wait(std::int32_t account, Each arrival, Each begin);
   void sent(std::int32_t account, std::int64_t bytes);
-  void send(std::int64_t duration, std::int64_t bytes);
-  void send(const Times& durations, std::int64_t bytes);
+  void send(const Spent& spent, std::int64_t bytes);
   void receive(std::int64_t bytes);
 
-  /// Remembers a transfer that a gap of the primary stream may fall into: from end - durations
-  /// (or end - duration) to end. Forgets those before the primary clock.
-  void remember(std::int32_t stream,
-                std::int32_t task,
-                const Times& begin,
-                const Times& end,
-                const Times& primary_clock);
+  /// Remembers a transfer that a gap of the primary stream may fall into. Forgets those before the
+  /// primary clock.
+  void remember(std::int32_t stream, std::int32_t task, Each begin, Each end, Each primary_clock);
   /// Everything on the stream up to the task lies behind the primary clock of every instance.
   void forget(std::int32_t stream, std::int32_t task, bool previous_step);
 
@@ -59,18 +59,14 @@ class Ledger {
     Times own;
     std::int64_t at(std::size_t i) const { return shared + (own.empty() ? 0 : own[i]); }
     void clear();
-    Times& each(std::size_t n);
+    void add_spent(const Spent& spent, std::size_t n);
+    std::int64_t* each(std::size_t n);
   };
-  struct Transfer {
-    std::int64_t task = 0;  ///< step * list length + template-wide index
-    Times begin, end;
-  };
-  void note_idle(const Times& earlier, const Times& later);
   std::int64_t covered(std::int32_t stream,
                        std::size_t i,
                        std::int64_t from,
                        std::int64_t to) const;
-  void drop_front(std::deque<Transfer>& history);
+  void explain(std::size_t i, std::int64_t from, std::int64_t to, const std::vector<Cause>& causes);
 
   const Program& program_;
   std::size_t instances_;
@@ -84,8 +80,7 @@ class Ledger {
   std::vector<std::int64_t> bytes_;
   Sum host_, idle_, point_to_point_;
   std::int64_t point_to_point_bytes_ = 0, received_bytes_ = 0;
-  std::vector<std::deque<Transfer>> history_;  ///< per stream, in time order
-  std::vector<Transfer> spare_;
+  std::vector<TransferHistory> history_;  ///< per stream
 };
 
 }  // namespace foretrain

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -9,61 +9,49 @@ namespace foretrain {
 
 using Times = std::vector<std::int64_t>;  ///< ps, one per instance of a cohort
 
-inline void max_into(Times& to, const Times& other) {
-  std::int64_t* a = to.data();
-  const std::int64_t* b = other.data();
-  const std::size_t n = to.size();
+inline void max_into(std::int64_t* to, const std::int64_t* other, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
-    a[i] = a[i] < b[i] ? b[i] : a[i];
+    to[i] = to[i] < other[i] ? other[i] : to[i];
   }
 }
 
-inline void max_into_shifted(Times& to, const Times& other, std::int64_t shift) {
-  std::int64_t* a = to.data();
-  const std::int64_t* b = other.data();
-  const std::size_t n = to.size();
+inline void max_into_shifted(std::int64_t* to,
+                             const std::int64_t* other,
+                             std::int64_t shift,
+                             std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
-    a[i] = a[i] < b[i] + shift ? b[i] + shift : a[i];
+    to[i] = to[i] < other[i] + shift ? other[i] + shift : to[i];
   }
 }
 
-inline void max_into_gathered(Times& to,
-                              const Times& other,
-                              const std::vector<std::int32_t>& index) {
-  std::int64_t* a = to.data();
-  const std::int64_t* b = other.data();
-  const std::int32_t* from = index.data();
-  const std::size_t n = to.size();
+inline void max_into_gathered(std::int64_t* to,
+                              const std::int64_t* other,
+                              const std::int32_t* index,
+                              std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
-    a[i] = a[i] < b[from[i]] ? b[from[i]] : a[i];
+    to[i] = to[i] < other[index[i]] ? other[index[i]] : to[i];
   }
 }
 
-inline void add_scalar(Times& to, std::int64_t value) {
-  std::int64_t* a = to.data();
-  const std::size_t n = to.size();
+inline void add_scalar(std::int64_t* to, std::int64_t value, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
-    a[i] += value;
+    to[i] += value;
   }
 }
 
-inline void add(Times& to, const Times& other) {
-  std::int64_t* a = to.data();
-  const std::int64_t* b = other.data();
-  const std::size_t n = to.size();
+inline void add(std::int64_t* to, const std::int64_t* other, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
-    a[i] += b[i];
+    to[i] += other[i];
   }
 }
 
 /// to += later - earlier
-inline void add_difference(Times& to, const Times& later, const Times& earlier) {
-  std::int64_t* a = to.data();
-  const std::int64_t* b = later.data();
-  const std::int64_t* c = earlier.data();
-  const std::size_t n = to.size();
+inline void add_difference(std::int64_t* to,
+                           const std::int64_t* later,
+                           const std::int64_t* earlier,
+                           std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
-    a[i] += b[i] - c[i];
+    to[i] += later[i] - earlier[i];
   }
 }
 

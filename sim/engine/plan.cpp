@@ -1,99 +1,11 @@
 #include "sim/engine/plan.h"
 
-#include "sim/program/interner.h"
 #include "sim/program/partition.h"
 
 #include <algorithm>
 
 namespace foretrain {
 namespace {
-
-void place_tasks(const Program& program,
-                 const Template& list,
-                 const std::vector<std::int32_t>& block_offsets,
-                 FlatList& flat) {
-  flat.tasks.reserve(list.task_count);
-  for (std::size_t c = 0; c < list.calls.size(); ++c) {
-    const Call& call = list.calls[c];
-    const Block& block = program.blocks[call.block];
-    for (std::size_t t = 0; t < block.tasks.size(); ++t) {
-      const Task& task = block.tasks[t];
-      FlatTask entry;
-      entry.task = &task;
-      entry.launch = (call.launch_offset + task.launch_offset).count();
-      entry.block_task = block_offsets[call.block] + static_cast<std::int32_t>(t);
-      entry.call = static_cast<std::int32_t>(c);
-      entry.local = static_cast<std::int32_t>(t);
-      entry.position = static_cast<std::int32_t>(flat.streams[task.stream].size());
-      if (task.kind == TaskKind::kCollective) {
-        entry.ordinal = flat.collectives[task.group_kind]++;
-      }
-      entry.readers = task.kind == TaskKind::kSend ? 1 : 0;
-      flat.host_bound = flat.host_bound || entry.launch > 0;
-      flat.streams[task.stream].push_back(static_cast<std::int32_t>(flat.tasks.size()));
-      flat.tasks.push_back(entry);
-    }
-  }
-}
-
-class WaitCollector {
- public:
-  explicit WaitCollector(FlatList& flat) : flat_(flat) {}
-
-  void add(std::int32_t consumer, std::int32_t producer, bool previous_step) {
-    const std::int32_t stream = flat_.tasks[consumer].task->stream;
-    FlatTask& source = flat_.tasks[producer];
-    if (source.task->stream == stream && (previous_step || producer < consumer)) {
-      return;
-    }
-    flat_.waits.push_back({producer, source.position, source.task->stream, previous_step});
-    ++flat_.tasks[consumer].wait_count;
-    if (!previous_step) {
-      ++source.readers;
-    } else if (source.carried < 0) {
-      source.carried = static_cast<std::int32_t>(flat_.carried.size());
-      flat_.carried.push_back(producer);
-    }
-    if (stream == 0) {
-      flat_.feeds_primary[source.task->stream] = true;
-    }
-  }
-
- private:
-  FlatList& flat_;
-};
-
-void place_waits(const Program& program, const Template& list, FlatList& flat) {
-  WaitCollector waits(flat);
-  for (const Call& call : list.calls) {
-    const Block& block = program.blocks[call.block];
-    std::int32_t next = 0;  // the call's dependencies come by task
-    for (std::size_t t = 0; t < block.tasks.size(); ++t) {
-      const Task& task = block.tasks[t];
-      const std::int32_t own = call.first_task + static_cast<std::int32_t>(t);
-      flat.tasks[own].first_wait = static_cast<std::int32_t>(flat.waits.size());
-      for (std::int32_t d = 0; d < task.dependency_count; ++d) {
-        const std::int32_t local = block.dependencies[task.first_dependency + d];
-        waits.add(own, call.first_task + local, false);
-      }
-      for (; next < call.dependency_count; ++next) {
-        const CallDependency& dependency = list.dependencies[call.first_dependency + next];
-        if (dependency.task != static_cast<std::int32_t>(t)) {
-          break;
-        }
-        waits.add(own, dependency.producer, dependency.previous_step);
-      }
-    }
-  }
-}
-
-std::vector<std::int32_t> block_offsets_of(const Program& program) {
-  std::vector<std::int32_t> offsets = {0};
-  for (const Block& block : program.blocks) {
-    offsets.push_back(offsets.back() + static_cast<std::int32_t>(block.tasks.size()));
-  }
-  return offsets;
-}
 
 void make_cohorts(const Program& program, Plan& plan) {
   std::vector<std::int32_t> templates;
@@ -162,14 +74,14 @@ void make_links(const Program& program, Plan& plan) {
   }
 }
 
-/// Per list, the task that sends each message; sorted by message.
+/// Per list, the call that sends each message; sorted by message.
 using Senders = std::vector<std::pair<std::int32_t, std::int32_t>>;
 
-Senders senders_of(const Template& list, const FlatList& flat) {
+Senders senders_of(const Plan& plan, const Template& list) {
   Senders senders;
-  for (std::size_t t = 0; t < flat.tasks.size(); ++t) {
-    if (flat.tasks[t].task->kind == TaskKind::kSend) {
-      senders.emplace_back(list.calls[flat.tasks[t].call].message, static_cast<std::int32_t>(t));
+  for (std::size_t c = 0; c < list.calls.size(); ++c) {
+    if (plan.blocks[list.calls[c].block].send >= 0) {
+      senders.emplace_back(list.calls[c].message, static_cast<std::int32_t>(c));
     }
   }
   std::sort(senders.begin(), senders.end());
@@ -178,49 +90,40 @@ Senders senders_of(const Template& list, const FlatList& flat) {
 
 void match_messages(const Program& program, Plan& plan) {
   std::vector<Senders> senders;
-  for (std::size_t l = 0; l < plan.lists.size(); ++l) {
-    senders.push_back(senders_of(program.templates[l], plan.lists[l]));
+  for (const Template& list : program.templates) {
+    senders.push_back(senders_of(plan, list));
   }
   for (Cohort& cohort : plan.cohorts) {
-    const FlatList& flat = plan.lists[cohort.list];
-    cohort.partner.assign(flat.tasks.size(), -1);
-    for (std::size_t t = 0; t < flat.tasks.size(); ++t) {
-      const Task& task = *flat.tasks[t].task;
-      if (task.kind != TaskKind::kReceive) {
+    const Template& list = program.templates[cohort.list];
+    for (const Call& call : list.calls) {
+      const BlockPlan& block = plan.blocks[call.block];
+      if (block.receive < 0) {
         continue;
       }
-      const std::int32_t message = program.templates[cohort.list].calls[flat.tasks[t].call].message;
-      const Senders& known = senders[plan.cohorts[cohort.peer_cohort[task.peer_slot]].list];
-      const auto found = std::lower_bound(known.begin(), known.end(), std::pair{message, -1});
-      if (found != known.end() && found->first == message) {
-        cohort.partner[t] = found->second;
-      }
+      const std::int32_t slot = block.tasks[block.receive].task->peer_slot;
+      const Senders& known = senders[plan.cohorts[cohort.peer_cohort[slot]].list];
+      const auto found = std::lower_bound(known.begin(), known.end(), std::pair{call.message, -1});
+      const bool sent = found != known.end() && found->first == call.message;
+      cohort.partner.push_back(sent ? found->second : -1);
     }
   }
 }
 
 }  // namespace
 
-FlatList flatten(const Program& program, const Template& list) {
-  FlatList flat;
-  flat.streams.resize(program.streams.size());
-  flat.collectives.assign(program.group_kinds.size(), 0);
-  flat.feeds_primary.assign(program.streams.size(), false);
-  flat.host_bound = list.host_sync_task >= 0;
-  place_tasks(program, list, block_offsets_of(program), flat);
-  place_waits(program, list, flat);
-  return flat;
-}
-
 Plan make_plan(const Program& program) {
   Plan plan;
+  plan.blocks = plan_blocks(program);
+  for (const BlockPlan& block : plan.blocks) {
+    plan.block_tasks += static_cast<std::int32_t>(block.tasks.size());
+  }
+  plan.lists.reserve(program.templates.size());
   for (const Template& list : program.templates) {
-    plan.lists.push_back(flatten(program, list));
+    plan.lists.push_back(plan_list(program, plan.blocks, list));
   }
   make_cohorts(program, plan);
   make_links(program, plan);
   match_messages(program, plan);
-  plan.block_tasks = block_offsets_of(program).back();
   return plan;
 }
 

@@ -69,20 +69,20 @@ std::int32_t Prices::table_of(const Factors& factors) {
   return static_cast<std::int32_t>(tables_.size()) - 1;
 }
 
-std::int64_t Prices::one(std::int32_t cohort, const FlatTask& task) {
+std::int64_t Prices::one(std::int32_t cohort, const BlockTask& task) {
   Table& table = tables_[cohorts_[cohort].table];
-  std::int64_t& duration = table.durations[task.block_task];
+  std::int64_t& duration = table.durations[task.price];
   if (duration < 0) {
     duration = duration_of(task.task->work, table.factors).count();
   }
   return duration;
 }
 
-void Prices::each(std::int32_t cohort, const FlatTask& task, Times& durations) {
+void Prices::each(std::int32_t cohort, const BlockTask& task, std::int64_t* durations) {
   const CohortPrices& prices = cohorts_[cohort];
   const std::size_t n = plan_.cohorts[cohort].instances.size();
   if (prices.table >= 0) {
-    durations.assign(n, one(cohort, task));
+    std::fill_n(durations, n, one(cohort, task));
     return;
   }
   const Work& work = task.task->work;
@@ -90,7 +90,7 @@ void Prices::each(std::int32_t cohort, const FlatTask& task, Times& durations) {
   for (int r = 0; r < kResourceCount; ++r) {
     largest += static_cast<Int128>(work[r]) * prices.largest[r];
   }
-  durations.assign(n, kUnitFactor - 1);
+  std::fill_n(durations, n, kUnitFactor - 1);
   if (largest < std::numeric_limits<std::int64_t>::max()) {
     for (int r = 0; r < kResourceCount; ++r) {
       if (work[r] == 0) {

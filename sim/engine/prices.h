@@ -21,9 +21,9 @@ class Prices {
 
   bool uniform(std::int32_t cohort) const { return cohorts_[cohort].table >= 0; }
   /// Of a uniform cohort.
-  std::int64_t one(std::int32_t cohort, const FlatTask& task);
+  std::int64_t one(std::int32_t cohort, const BlockTask& task);
   /// Of any cohort, one per instance.
-  void each(std::int32_t cohort, const FlatTask& task, Times& durations);
+  void each(std::int32_t cohort, const BlockTask& task, std::int64_t* durations);
 
  private:
   struct Table {
