@@ -105,11 +105,8 @@ class Dataflow {
 
   const Cohort& plan_of(Place place) const { return plan_.cohorts[place.cohort]; }
   const ListPlan& list_of(Place place) const { return plan_.lists[plan_of(place).list]; }
-  const Call& call_at(const Current& current) const {
-    return program_.templates[plan_of(current.place).list].calls[current.call];
-  }
   std::int32_t index_in_list(const Current& current) const {
-    return call_at(current).first_task + current.local;
+    return list_of(current.place).calls[current.call].first_task + current.local;
   }
   std::size_t width(Place place) const { return plan_of(place).instances.size(); }
   StreamState& stream_of(Place place) { return cohorts_[place.cohort].streams[place.stream]; }

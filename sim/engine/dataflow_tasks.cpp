@@ -25,8 +25,8 @@ void Dataflow::start(const Current& current) {
     wait_for_inputs(current, stream.clock.data());
   }
   if (list.host_bound) {
-    const Duration launch = call_at(current).launch_offset + current.task().launch_offset;
-    max_into_shifted(stream.clock.data(), cohort.host_base.data(), launch.count(), n);
+    max_into_shifted(
+        stream.clock.data(), cohort.host_base.data(), call.launch + current.planned->launch, n);
   }
   if (gap) {
     cohort.ledger.gap(before_.data(), stream.clock.data(), causes_);
@@ -64,16 +64,15 @@ void Dataflow::wait_for_inputs(const Current& current, std::int64_t* clock) {
 void Dataflow::release_inputs(const Current& current) {
   const ListPlan& list = list_of(current.place);
   CohortState& cohort = cohorts_[current.place.cohort];
-  const std::vector<Call>& calls = program_.templates[plan_of(current.place).list].calls;
   const bool primary = current.place.stream == 0;
   for (std::int32_t w = 0; primary && w < current.planned->wait_count; ++w) {
     const BlockWait& wait = current.block->waits[current.planned->first_wait + w];
-    cohort.ledger.forget(wait.stream, calls[current.call].first_task + wait.producer, false);
+    cohort.ledger.forget(wait.stream, list.calls[current.call].first_task + wait.producer, false);
   }
   for (std::int32_t w = current.first_wait; w < current.last_wait; ++w) {
     const CallWait& wait = list.waits[w];
     if (primary) {
-      const std::int32_t producer = calls[call_of(wait.at)].first_task + wait.producer;
+      const std::int32_t producer = list.calls[call_of(wait.at)].first_task + wait.producer;
       cohort.ledger.forget(wait.stream, producer, wait.carried >= 0);
     }
     if (wait.carried < 0) {

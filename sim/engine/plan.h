@@ -35,6 +35,7 @@ struct BlockWait {
 
 struct BlockTask {
   const Task* task = nullptr;
+  std::int64_t launch = 0;    ///< ps from the call's
   std::int32_t price = 0;     ///< index over all tasks of all blocks
   std::int32_t index = 0;     ///< among the block's tasks on its stream
   std::int32_t ordinal = -1;  ///< collectives: n-th of the kind in the block
@@ -71,7 +72,9 @@ struct CallWait {
 };
 
 struct CallPlan {
+  std::int64_t launch = 0;  ///< ps from the host's base
   std::int32_t block = 0;
+  std::int32_t first_task = 0;  ///< template-wide
   std::int32_t first_wait = 0, wait_count = 0;
   std::int32_t readers = 0;        ///< waits of the step for its tasks, matching receives included
   std::int32_t first_ordinal = 0;  ///< into ListPlan::ordinals, one for each of its block's kinds

@@ -16,6 +16,7 @@ void place_task(const Block& block, std::int32_t local, BlockPlan& plan) {
   const Task& task = block.tasks[local];
   BlockTask& entry = plan.tasks[local];
   entry.task = &task;
+  entry.launch = task.launch_offset.count();
   auto& stream = find_or_add<BlockPlan::OnStream>(
       plan.streams,
       [&](const auto& known) { return known.stream == task.stream; },
@@ -45,7 +46,7 @@ void place_task(const Block& block, std::int32_t local, BlockPlan& plan) {
   } else if (task.kind == TaskKind::kReceive) {
     plan.receive = local;
   }
-  plan.launches = plan.launches || task.launch_offset.count() > 0;
+  plan.launches = plan.launches || entry.launch > 0;
 }
 
 /// Writes the plan of one template.
@@ -82,7 +83,9 @@ class ListWriter {
     const Call& call = list_.calls[index];
     const BlockPlan& block = blocks_[call.block];
     CallPlan entry;
+    entry.launch = call.launch_offset.count();
     entry.block = call.block;
+    entry.first_task = call.first_task;
     entry.first_ordinal = static_cast<std::int32_t>(plan_.ordinals.size());
     for (const BlockPlan::OfKind& kind : block.kinds) {
       plan_.ordinals.push_back(plan_.collectives[kind.kind]);
@@ -96,7 +99,7 @@ class ListWriter {
     for (const std::int32_t stream : block.feeds_primary) {
       plan_.feeds_primary[stream] = true;
     }
-    plan_.host_bound = plan_.host_bound || block.launches || call.launch_offset.count() > 0;
+    plan_.host_bound = plan_.host_bound || block.launches || entry.launch > 0;
     plan_.calls.push_back(entry);
   }
 

@@ -19,13 +19,9 @@ std::int32_t CallList::append(std::int32_t block, Duration launch) {
 }
 
 std::int32_t CallList::append_single(const Task& task, const char* name, Duration launch) {
-  Block block;
-  block.name = name;
-  block.tasks.push_back(task);
-  block.tasks.front().launch_offset = launch;
-  const auto index = static_cast<std::int32_t>(vocabulary_.program().blocks.size());
-  vocabulary_.program().blocks.push_back(std::move(block));
-  return append(index, launch);
+  Task launched = task;
+  launched.launch_offset = launch;
+  return append(vocabulary_.single(launched, name), launch);
 }
 
 void CallList::wait(std::int32_t task, std::int32_t producer, bool previous_step) {

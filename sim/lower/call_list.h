@@ -16,7 +16,7 @@ class CallList {
   /// Appends a call of `block`; `launch` is the host time of its launches. Returns its index.
   std::int32_t append(std::int32_t block, Duration launch);
 
-  /// Appends a block made of one task.
+  /// Appends a call of a block made of one task.
   std::int32_t append_single(const Task& task, const char* name, Duration launch);
 
   /// Task `task` (local) of the last call appended waits for `producer` (template-wide index).

@@ -1,6 +1,27 @@
 #include "sim/lower/vocabulary.h"
 
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
 namespace foretrain {
+namespace {
+
+/// All of a task that stands alone in its block.
+auto content(const Task& task) {
+  return std::tie(task.kind,
+                  task.stream,
+                  task.group_kind,
+                  task.peer_slot,
+                  task.label,
+                  task.account,
+                  task.bytes,
+                  task.flops,
+                  task.launch_offset,
+                  task.work);
+}
+
+}  // namespace
 
 Vocabulary::Vocabulary(Program& program) : program_(program) {
   program.streams = {
@@ -26,6 +47,24 @@ std::int32_t Vocabulary::label(std::string_view text) {
   const auto index = static_cast<std::int32_t>(program_.labels.size());
   program_.labels.emplace_back(text);
   labels_.emplace(std::string(text), index);
+  return index;
+}
+
+std::int32_t Vocabulary::single(const Task& task, const char* name) {
+  // The latest are the likeliest to come again.
+  const auto found = std::find_if(singles_.rbegin(), singles_.rend(), [&](std::int32_t index) {
+    const Block& block = program_.blocks[static_cast<std::size_t>(index)];
+    return content(block.tasks.front()) == content(task) && block.name == name;
+  });
+  if (found != singles_.rend()) {
+    return *found;
+  }
+  const auto index = static_cast<std::int32_t>(program_.blocks.size());
+  Block block;
+  block.name = name;
+  block.tasks.push_back(task);
+  program_.blocks.push_back(std::move(block));
+  singles_.push_back(index);
   return index;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 /// The streams, group kinds, accounts and labels of a training step.
 namespace foretrain {
@@ -35,16 +36,19 @@ enum ExposedAccount : std::int32_t {
 };
 enum PeerSlot : std::int32_t { kPrevious, kNext };
 
-/// Fills a Program's name tables and hands out labels.
+/// Fills a Program's name tables and hands out labels and blocks of one task.
 class Vocabulary {
  public:
   explicit Vocabulary(Program& program);
   std::int32_t label(std::string_view text);
+  /// The block made of this task alone; equal tasks share it.
+  std::int32_t single(const Task& task, const char* name);
   Program& program() { return program_; }
 
  private:
   Program& program_;
   std::map<std::string, std::int32_t, std::less<>> labels_;
+  std::vector<std::int32_t> singles_;  ///< blocks
 };
 
 }  // namespace foretrain

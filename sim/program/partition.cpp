@@ -3,6 +3,7 @@
 #include "sim/program/interner.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace foretrain {
 namespace {
@@ -107,9 +108,13 @@ std::vector<TemplateUse> template_uses(const Program& program) {
     blocks.push_back(block_use(program, block));
   }
   std::vector<TemplateUse> uses;
+  std::vector<std::size_t> seen(program.blocks.size(), program.templates.size());
   for (const Template& list : program.templates) {
     TemplateUse use{std::vector<bool>(program.group_kinds.size(), false), {}};
     for (const Call& call : list.calls) {
+      if (std::exchange(seen[call.block], uses.size()) == uses.size()) {
+        continue;
+      }
       const TemplateUse& block = blocks[call.block];
       for (std::size_t kind = 0; kind < use.kinds.size(); ++kind) {
         use.kinds[kind] = use.kinds[kind] || block.kinds[kind];

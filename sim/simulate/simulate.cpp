@@ -102,13 +102,14 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
   if (!lowered) {
     return tl::unexpected(std::move(lowered.error()));
   }
-  const Program folded = fold(lowered->program).program;
+  Program folded = fold(lowered->program).program;
   RunOptions run_options;
   run_options.evaluator = options.evaluator;
   run_options.measured_steps = options.steps;
 
   Simulation simulation;
-  simulation.program = options.all_ranks ? lowered->program : folded;
+  simulation.program = options.all_ranks ? lowered->program : std::move(folded);
+  const Program& classes = options.all_ranks ? folded : simulation.program;
   RunResult result = run(simulation.program, run_options);
   StepReport& report = simulation.report;
   if (const auto* deadlock = std::get_if<Deadlock>(&result)) {
@@ -121,9 +122,9 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
                              *lowered,
                              simulation.program,
                              simulation.timeline,
-                             split_idle(lowered->program, folded, idle, run_options),
+                             split_idle(lowered->program, classes, idle, run_options),
                              options.flops_convention);
-    report.critical_path = path_of(folded, run_options);
+    report.critical_path = path_of(classes, run_options);
     report.stragglers = straggler_costs(scenario, *lowered, report.step_time, run_options);
   }
   SimulationFacts& facts = report.simulation;
