@@ -1,5 +1,6 @@
 #include "tools/commands.h"
 #include "tools/output.h"
+#include "tools/progress_line.h"
 #include "tools/rank_list.h"
 
 #include "foretrain/report.h"
@@ -51,7 +52,10 @@ void add_options(CLI::App& app, RunLine& line) {
       ->check(CLI::IsMember({"auto", "event", "dataflow"}));
   app.add_option("--flops-convention", line.convention, "causal, full or hardware")
       ->check(CLI::IsMember({"causal", "full", "hardware"}));
-  app.add_option("--trace", line.trace, "write a Chrome trace; .gz compresses it")
+  app.add_option("--trace",
+                 line.trace,
+                 "write the steps as a trace: NAME.speedscope.json in speedscope's format, another "
+                 "name as a Chrome trace; .gz at the end compresses")
       ->type_name("FILE");
   app.add_option("--trace-ranks", line.trace_ranks, "ranks to show, e.g. 0,8-15 (one per stage)")
       ->type_name("LIST");
@@ -95,22 +99,14 @@ std::vector<std::int32_t> instances_to_show(const Simulation& simulation, const 
   return instances;
 }
 
-int write_trace(const Scenario& scenario, Simulation& simulation, const RunLine& line) {
-  const std::vector<std::int32_t> shown = instances_to_show(simulation, line);
-  std::vector<Span>& spans = simulation.timeline.spans;
-  spans.erase(std::remove_if(spans.begin(),
-                             spans.end(),
-                             [&shown](const Span& span) {
-                               return std::find(shown.begin(), shown.end(), span.instance) ==
-                                      shown.end();
-                             }),
-              spans.end());
-  const std::int64_t bytes = predict_trace_bytes(simulation.program, shown, line.options.steps);
-  std::fprintf(stderr,
-               "trace: %zu of %s ranks, about %s of JSON\n",
-               shown.size(),
-               with_commas(scenario.cluster.gpus).c_str(),
-               human_bytes(bytes).c_str());
+/// Whether the name asks for speedscope's own format.
+bool for_speedscope(const std::string& path) {
+  return path.ends_with(".speedscope.json") || path.ends_with(".speedscope.json.gz");
+}
+
+TraceOptions trace_options(const Scenario& scenario,
+                           const Simulation& simulation,
+                           const RunLine& line) {
   TraceOptions options;
   options.title = scenario.name;
   options.steps = line.options.steps;
@@ -122,9 +118,38 @@ int write_trace(const Scenario& scenario, Simulation& simulation, const RunLine&
   options.gpu_memory = scenario.cluster.hardware.gpu.memory_reported.value;
   options.gpu_name = scenario.cluster.hardware.gpu.display_name;
   options.world_size = scenario.cluster.gpus;
-  const Expected<bool> written =
-      write_text_file(line.trace, chrome_trace(simulation.program, simulation.timeline, options));
+  options.group_sizes = simulation.group_sizes;
+  return options;
+}
+
+int write_trace(const Scenario& scenario, Simulation& simulation, const RunLine& line) {
+  const std::vector<std::int32_t> shown = instances_to_show(simulation, line);
+  std::vector<Span>& spans = simulation.timeline.spans;
+  spans.erase(std::remove_if(spans.begin(),
+                             spans.end(),
+                             [&shown](const Span& span) {
+                               return std::find(shown.begin(), shown.end(), span.instance) ==
+                                      shown.end();
+                             }),
+              spans.end());
+  const TraceOptions options = trace_options(scenario, simulation, line);
+  const std::string text =
+      for_speedscope(line.trace)
+          ? speedscope_profile(simulation.program, simulation.timeline, options)
+          : chrome_trace(simulation.program, simulation.timeline, options);
+  std::fprintf(stderr,
+               "trace: %zu of %s ranks, %s of JSON\n",
+               shown.size(),
+               with_commas(scenario.cluster.gpus).c_str(),
+               human_bytes(static_cast<std::int64_t>(text.size())).c_str());
+  const Expected<bool> written = write_text_file(line.trace, text);
   return written ? kExitDone : report_faults(written.error(), line.trace, "");
+}
+
+Expected<Simulation> simulate_with_progress(const Scenario& scenario, SimulateOptions options) {
+  ProgressLine progress;
+  options.progress = [&progress](int done, int total) { progress.tell(done, total); };
+  return simulate(scenario, options);
 }
 
 int finish(const Scenario& scenario, Simulation& simulation, const RunLine& line) {
@@ -146,7 +171,8 @@ int finish(const Scenario& scenario, Simulation& simulation, const RunLine& line
     style.width = terminal_width();
     std::string text = report_text(report, style);
     if (!line.trace.empty() && !report.deadlock) {
-      text += "trace        " + line.trace + ": open in ui.perfetto.dev or speedscope.app\n";
+      text += "trace        " + line.trace + ": open in " +
+              (for_speedscope(line.trace) ? "speedscope.app\n" : "ui.perfetto.dev\n");
     }
     std::fputs(text.c_str(), stdout);
   }
@@ -177,7 +203,7 @@ int cmd_run(int argc, char** argv) {
   line.options.evaluator = evaluator_of(line.evaluator);
   line.options.flops_convention = convention_of(line.convention);
   line.options.record = !line.trace.empty();
-  Expected<Simulation> simulation = simulate(*scenario, line.options);
+  Expected<Simulation> simulation = simulate_with_progress(*scenario, line.options);
   if (!simulation) {
     return report_faults(simulation.error(), line.scenario, line.json);
   }

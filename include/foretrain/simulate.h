@@ -7,6 +7,7 @@
 #include "foretrain/scenario.h"
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 /// Scenario in, report out.
@@ -19,12 +20,15 @@ struct SimulateOptions {
   FlopsConvention flops_convention = FlopsConvention::kCausal;
   bool record = false;                    ///< keep spans for a trace
   std::vector<std::int64_t> trace_ranks;  ///< empty: one rank per pipeline stage of replica 0
+  /// Called, where set, before each run of the program with the number of runs behind it.
+  std::function<void(int done, int total)> progress;
 };
 
 struct Simulation {
   StepReport report;
-  Program program;    ///< the program whose timeline this is
-  Timeline timeline;  ///< empty after a deadlock
+  Program program;                        ///< the program whose timeline this is
+  Timeline timeline;                      ///< empty after a deadlock
+  std::vector<std::int64_t> group_sizes;  ///< ranks per group of each group kind, folded or not
 };
 
 /// What a scenario asks for that is not simulated yet; empty: it can be simulated.

@@ -2,6 +2,7 @@
 #include "sim/base/format.h"
 #include "sim/report/text_tables.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -43,20 +44,26 @@ std::vector<std::string> split_items(const std::string& line) {
   return items;
 }
 
+/// Model and machine on a line, the layout below; run together where the first is too long for one.
 std::string header_lines(const StepReport& report, const TextStyle& style) {
-  std::vector<std::string> first;
+  std::vector<std::string> items;
   for (const std::string* part :
        {&report.header.model, &report.header.cluster, &report.header.precision}) {
     if (!part->empty()) {
-      const std::vector<std::string> items = split_items(*part);
-      first.insert(first.end(), items.begin(), items.end());
+      const std::vector<std::string> more = split_items(*part);
+      items.insert(items.end(), more.begin(), more.end());
     }
   }
-  std::string text = item_lines("", first, style);
-  if (!report.header.layout.empty()) {
-    text += item_lines("", split_items(report.header.layout), style);
+  std::string text = item_lines("", items, style);
+  if (report.header.layout.empty()) {
+    return text;
   }
-  return text;
+  const std::vector<std::string> layout = split_items(report.header.layout);
+  if (std::count(text.begin(), text.end(), '\n') < 2) {
+    return text + item_lines("", layout, style);
+  }
+  items.insert(items.end(), layout.begin(), layout.end());
+  return item_lines("", items, style);
 }
 
 std::string fact(const std::string& title, const std::string& first, const std::string& rest) {

@@ -47,84 +47,6 @@ std::string communication_note(const StepReport& report, std::string_view key) {
   return "";
 }
 
-/// One row of the stages table, as printed; stages that print alike share a row.
-struct StageRow {
-  std::int32_t first = 0, last = 0;
-  std::vector<std::string> cells;
-  bool slowest = false, most_memory = false;
-};
-
-constexpr std::array<int, 11> kStageWidths = {12, 6, 9, 7, 11, 8, 7, 7, 7, 7, 8};
-
-std::vector<std::string> stage_cells(const StageReport& stage, Duration step) {
-  const StageMemory& memory = stage.memory;
-  return {std::to_string(stage.layers),
-          human_time(stage.busy),
-          percent(share_of(stage.idle, step), 0),
-          std::to_string(stage.in_flight_peak),
-          gigabytes(memory.weights),
-          gigabytes(memory.gradients),
-          gigabytes(memory.optimizer),
-          gigabytes(memory.activations),
-          gigabytes(memory.logits + memory.buffers),
-          gigabytes(memory.peak)};
-}
-
-std::vector<StageRow> stage_rows(const StepReport& report) {
-  std::vector<StageRow> rows;
-  const StageReport* previous = nullptr;
-  for (const StageReport& stage : report.stages) {
-    std::vector<std::string> cells = stage_cells(stage, report.step_time);
-    const bool same = previous != nullptr && rows.back().cells == cells &&
-                      previous->embedding == stage.embedding && previous->head == stage.head;
-    if (same) {
-      rows.back().last = stage.pp_rank;
-    } else {
-      rows.push_back({stage.pp_rank, stage.pp_rank, std::move(cells), false, false});
-    }
-    previous = &stage;
-  }
-  return rows;
-}
-
-void mark_rows(const StepReport& report, std::vector<StageRow>& rows) {
-  if (rows.size() < 2) {
-    return;
-  }
-  const auto slowest = std::max_element(
-      report.stages.begin(), report.stages.end(), [](const StageReport& a, const StageReport& b) {
-        return a.busy < b.busy;
-      });
-  const auto busy = [](const StageRow& row) -> const std::string& { return row.cells[1]; };
-  const bool all_as_busy = std::all_of(
-      rows.begin(), rows.end(), [&](const StageRow& row) { return busy(row) == busy(rows[0]); });
-  for (StageRow& row : rows) {
-    const auto holds = [&](std::int32_t stage) { return row.first <= stage && stage <= row.last; };
-    row.most_memory = holds(report.memory_peak_stage);
-    row.slowest = !all_as_busy && holds(slowest->pp_rank);
-  }
-}
-
-std::string row_name(const StageRow& row, const StepReport& report, int digits) {
-  std::string name = pad(std::to_string(row.first), digits, true);
-  if (row.last != row.first) {
-    return name + " .. " + std::to_string(row.last);
-  }
-  for (const StageReport& stage : report.stages) {
-    if (stage.pp_rank == row.first && (stage.embedding || stage.head)) {
-      name += !stage.head ? " (embed)" : stage.embedding ? " (all)" : " (head)";
-    }
-  }
-  return name;
-}
-
-std::string row_mark(const StageRow& row) {
-  if (row.most_memory && row.slowest) {
-    return " ◀ both";
-  }
-  return row.most_memory ? " ◀ most" : row.slowest ? " ◀ slowest" : "";
-}
-
 }  // namespace
 
 std::string bar(double columns) {
@@ -155,16 +77,18 @@ std::string item_lines(const std::string& title,
   const int indent = title.empty() ? 0 : kTitleWidth;
   std::string text = title.empty() ? "" : paint(style, Emphasis::kTitle, pad(title, indent));
   int column = indent;
+  const int between = display_width(separator);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    const std::string item = items[i] + (i + 1 < items.size() ? separator : "");
-    const int needed = display_width(items[i]) + (i + 1 < items.size() ? 2 : 0);
-    if (column > indent && column + needed > style.width) {
-      text.erase(text.find_last_not_of(' ') + 1);
+    const int width = display_width(items[i]);
+    if (i > 0 && column + between + width > style.width) {
       text += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
       column = indent;
+    } else if (i > 0) {
+      text += separator;
+      column += between;
     }
-    text += item;
-    column += display_width(item);
+    text += items[i];
+    column += width;
   }
   return text + "\n";
 }
@@ -183,7 +107,8 @@ std::string breakdown_lines(const StepReport& report, const TextStyle& style) {
   int note_column = 0;
   for (const BreakdownPart& part : breakdown_parts()) {
     const Duration time = report.breakdown.*part.member;
-    if (time.count() == 0) {
+    const bool asked = part.member == &Breakdown::straggler && !report.stragglers.empty();
+    if (time.count() == 0 && !asked) {
       continue;
     }
     const double share = share_of(time, report.step_time);
@@ -201,40 +126,8 @@ std::string breakdown_lines(const StepReport& report, const TextStyle& style) {
   std::string text = paint(style, Emphasis::kTitle, "where the step goes") + " (mean over ranks)\n";
   for (const Line& line : lines) {
     text += line.head + (line.note.empty() ? line.bar : pad(line.bar, note_column + 2) + line.note);
+    text.erase(text.find_last_not_of(' ') + 1);
     text += "\n";
-  }
-  return text;
-}
-
-std::string stage_lines(const StepReport& report, const TextStyle& style) {
-  std::vector<StageRow> rows = stage_rows(report);
-  if (rows.empty()) {
-    return "";
-  }
-  mark_rows(report, rows);
-  static const std::array<const char*, 11> kTitles = {"stages",
-                                                      "layers",
-                                                      "busy",
-                                                      "idle",
-                                                      "in flight",
-                                                      "weights",
-                                                      "grads",
-                                                      "optim",
-                                                      "activ",
-                                                      "other",
-                                                      "peak GB"};
-  std::string title;
-  for (std::size_t i = 0; i < kTitles.size(); ++i) {
-    title += pad(kTitles[i], kStageWidths[i], i > 0);
-  }
-  std::string text = paint(style, Emphasis::kTitle, title) + "\n";
-  const int digits = 1 + static_cast<int>(std::to_string(rows.back().last).size());
-  for (const StageRow& row : rows) {
-    text += pad(row_name(row, report, digits), kStageWidths[0]);
-    for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      text += pad(row.cells[i], kStageWidths[i + 1], true);
-    }
-    text += row_mark(row) + "\n";
   }
   return text;
 }
@@ -265,10 +158,15 @@ std::string straggler_lines(const StepReport& report, const TextStyle& style) {
   if (report.stragglers.empty()) {
     return "";
   }
-  const Duration total = report.breakdown.straggler;
-  std::string text = paint(style, Emphasis::kTitle, "stragglers cost ") + human_time(total) +
-                     " of " + human_time(report.step_time) + " (" +
-                     percent(share_of(total, report.step_time)) + ")\n";
+  std::string text;
+  if (report.stragglers.size() == 1) {
+    const StragglerCost& only = report.stragglers[0];
+    text = paint(style, Emphasis::kTitle, "stragglers cost ") + human_time(only.cost) + " of " +
+           human_time(report.step_time) + " (" + percent(only.share) + ")\n";
+  } else {
+    text =
+        paint(style, Emphasis::kTitle, "stragglers") + " (the step less the step without each)\n";
+  }
   int width = 0;
   for (const StragglerCost& row : report.stragglers) {
     width = std::max(width, display_width(row.cause));
@@ -277,7 +175,18 @@ std::string straggler_lines(const StepReport& report, const TextStyle& style) {
     text += "  " + pad(row.cause, width) + pad(human_time(row.cost), 11, true) +
             pad(percent(row.share), 9, true) + "\n";
   }
-  return text;
+  std::vector<std::string> waits = {"every rank " + human_time(report.breakdown.straggler) +
+                                    " on average"};
+  std::string late;
+  for (const NetworkReport& network : report.network) {
+    if (network.wait.count() > 0) {
+      late += (late.empty() ? "" : ", ") + network.group + " " + human_time(network.wait);
+    }
+  }
+  if (!late.empty()) {
+    waits.push_back("for late members, whatever the cause: " + late);
+  }
+  return text + item_lines("  who waits", waits, style);
 }
 
 }  // namespace foretrain

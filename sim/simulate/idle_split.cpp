@@ -33,6 +33,12 @@ bool has_point_to_point(const Program& program) {
   });
 }
 
+bool is_perturbed(const Program& program) {
+  return std::any_of(program.instances.begin(),
+                     program.instances.end(),
+                     [](const Instance& instance) { return instance.factor_set != 0; });
+}
+
 }  // namespace
 
 Duration step_time(const Timeline& timeline) {
@@ -51,20 +57,18 @@ Duration mean_idle(const Program& program, const Timeline& timeline) {
 IdleSplit split_idle(const Program& full,
                      const Program& folded,
                      Duration idle,
-                     const RunOptions& options) {
+                     const RunOptions& options,
+                     RunCount& runs) {
   Duration left = idle;
   // Runs a kinder program and returns what it saves; never negative, so parts cannot cancel.
-  const auto saved = [&left, &options](const Program& program) {
+  const auto saved = [&left, &options, &runs](const Program& program) {
+    runs.next();
     const Duration now = std::min(left, mean_idle(program, run_variant(program, options)));
     return std::exchange(left, now) - now;
   };
   IdleSplit split;
   Program kinder = folded;
-  const bool perturbed =
-      std::any_of(full.instances.begin(), full.instances.end(), [](const Instance& instance) {
-        return instance.factor_set != 0;
-      });
-  if (perturbed) {
+  if (is_perturbed(full)) {
     kinder = fold(without_factors(full)).program;
     split.straggler = saved(kinder);
   }
@@ -78,12 +82,18 @@ IdleSplit split_idle(const Program& full,
   return split;
 }
 
+int idle_split_runs(const Program& full, const Program& folded) {
+  return (is_perturbed(full) ? 1 : 0) + (has_point_to_point(folded) ? 2 : 0);
+}
+
 std::vector<StragglerCost> straggler_costs(const Scenario& scenario,
                                            const Lowered& lowered,
                                            Duration step,
-                                           const RunOptions& options) {
+                                           const RunOptions& options,
+                                           RunCount& runs) {
   std::vector<StragglerCost> costs;
   for (std::size_t i = 0; i < scenario.perturbations.size(); ++i) {
+    runs.next();
     Program without = lowered.program;
     apply_perturbations(scenario, static_cast<std::int64_t>(i), without);
     const Duration faster = step_time(run_variant(fold(without).program, options));

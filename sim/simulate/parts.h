@@ -4,6 +4,8 @@
 #include "foretrain/simulate.h"
 #include "sim/lower/lower.h"
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 /// The pieces of simulate(): folding and running variants, and putting the report together.
@@ -13,6 +15,24 @@ namespace foretrain {
 /// re-running the same program under ever kinder assumptions (MODEL 8.2).
 struct IdleSplit {
   Duration straggler{}, point_to_point{}, imbalance{}, bubble{};
+};
+
+/// Tells whoever waits how many of a simulation's runs are done.
+class RunCount {
+ public:
+  RunCount(std::function<void(int done, int total)> tell, int total)
+      : tell_(std::move(tell)), total_(total) {}
+  void next() {
+    if (tell_) {
+      tell_(done_, total_);
+    }
+    ++done_;
+  }
+
+ private:
+  std::function<void(int done, int total)> tell_;
+  int total_;
+  int done_ = 0;
 };
 
 /// Sum over ranks of one quantity of their accounts.
@@ -40,13 +60,18 @@ Duration mean_idle(const Program& program, const Timeline& timeline);
 IdleSplit split_idle(const Program& full,
                      const Program& folded,
                      Duration idle,
-                     const RunOptions& options);
+                     const RunOptions& options,
+                     RunCount& runs);
+
+/// Runs that split_idle() makes.
+int idle_split_runs(const Program& full, const Program& folded);
 
 /// What each perturbation alone adds to the step: the step less the step without it.
 std::vector<StragglerCost> straggler_costs(const Scenario& scenario,
                                            const Lowered& lowered,
                                            Duration step,
-                                           const RunOptions& options);
+                                           const RunOptions& options,
+                                           RunCount& runs);
 
 StepReport assemble_report(const Scenario& scenario,
                            const Lowered& lowered,

@@ -2,6 +2,7 @@
 
 #include "sim/simulate/parts.h"
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <utility>
@@ -39,11 +40,16 @@ StepReport deadlock_report(const Deadlock& deadlock) {
   return report;
 }
 
+bool has_path(const Program& folded, const RunOptions& options) {
+  return span_count(folded, options.measured_steps) <= kMostSpans;
+}
+
 /// The critical path of the folded program's last step; empty when it has too many classes.
-std::vector<PathShare> path_of(const Program& folded, RunOptions options) {
-  if (span_count(folded, options.measured_steps) > kMostSpans) {
+std::vector<PathShare> path_of(const Program& folded, RunOptions options, RunCount& runs) {
+  if (!has_path(folded, options)) {
     return {};
   }
+  runs.next();
   options.recorded_instances.resize(folded.instances.size());
   std::iota(options.recorded_instances.begin(), options.recorded_instances.end(), 0);
   const RunResult result = run(folded, options);
@@ -87,6 +93,29 @@ void record_trace(Program program, const SimulateOptions& options, Simulation& s
   simulation.timeline = std::get<Timeline>(std::move(result));
 }
 
+/// Members of each kind's groups; 1 where a kind has none.
+std::vector<std::int64_t> group_sizes_of(const Program& program) {
+  std::vector<std::int64_t> sizes;
+  for (const std::vector<std::vector<std::int32_t>>& groups : program.groups) {
+    sizes.push_back(1);
+    for (const std::vector<std::int32_t>& members : groups) {
+      sizes.back() = std::max(sizes.back(), static_cast<std::int64_t>(members.size()));
+    }
+  }
+  return sizes;
+}
+
+/// How often the program runs: once, and once more for each question about the result.
+RunCount count_runs(const Scenario& scenario,
+                    const SimulateOptions& options,
+                    const Program& full,
+                    const Program& folded,
+                    const RunOptions& run_options) {
+  const int total = 1 + idle_split_runs(full, folded) + (has_path(folded, run_options) ? 1 : 0) +
+                    static_cast<int>(scenario.perturbations.size()) + (options.record ? 1 : 0);
+  return {options.progress, total};
+}
+
 }  // namespace
 
 std::string_view version() {
@@ -108,6 +137,9 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
   run_options.measured_steps = options.steps;
 
   Simulation simulation;
+  RunCount runs = count_runs(scenario, options, lowered->program, folded, run_options);
+  runs.next();
+  simulation.group_sizes = group_sizes_of(lowered->program);
   simulation.program = options.all_ranks ? lowered->program : std::move(folded);
   const Program& classes = options.all_ranks ? folded : simulation.program;
   RunResult result = run(simulation.program, run_options);
@@ -122,10 +154,10 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
                              *lowered,
                              simulation.program,
                              simulation.timeline,
-                             split_idle(lowered->program, classes, idle, run_options),
+                             split_idle(lowered->program, classes, idle, run_options, runs),
                              options.flops_convention);
-    report.critical_path = path_of(classes, run_options);
-    report.stragglers = straggler_costs(scenario, *lowered, report.step_time, run_options);
+    report.critical_path = path_of(classes, run_options, runs);
+    report.stragglers = straggler_costs(scenario, *lowered, report.step_time, run_options, runs);
   }
   SimulationFacts& facts = report.simulation;
   facts.evaluator = options.evaluator == Evaluator::kEvent ? "event" : "dataflow";
@@ -135,6 +167,7 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
   facts.seed = scenario.seed;
   facts.version = std::string(version());
   if (options.record && !report.deadlock) {
+    runs.next();
     record_trace(std::move(lowered->program), options, simulation);
   }
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - started;

@@ -185,27 +185,34 @@ def compare(faults, what, shown_ns, told_s, tolerance_ns):
 def check_report(trace, tracks, report, faults):
     """Times of the report, which are means over a stage's ranks, against sums of slices.
 
-    Only where the ranks of a stage are alike, so that one rank speaks for all of them.
+    Where the ranks of a stage are alike one of them speaks for all; with stragglers all must be
+    shown, and only the mean over them is compared.
     """
     steps = steps_of(trace)
     count = report["steps"]["n"]
     for pid, events in steps.items():
         if len(events) != count:
             faults.append(f"rank {pid} shows {len(events)} steps, the report {count}")
-    if report["stragglers"] or report["breakdown_s"]["straggler"]:
+    alike = not report["stragglers"] and not report["breakdown_s"]["straggler"]
+    if not alike and len(steps) != report["simulation"]["ranks_total"]:
         return
     stages = {stage["pp_rank"]: stage for stage in report["stages"]}
+    shown = collections.defaultdict(list)
     for pid, events in steps.items():
         length = sum(nanoseconds(faults, event, "dur") for event in events)
-        compare(faults, f"step of rank {pid}", length / count, report["step_time_s"], 1)
+        if alike:
+            compare(faults, f"step of rank {pid}", length / count, report["step_time_s"], 1)
         kernels = [s for s in tracks[pid, 1] if s[2]["cat"] == "kernel"]
-        busy = sum(working_time(s) for s in kernels)
-        stage = stages.get(stage_of(trace, pid))
-        if stage is None:
-            faults.append(f"rank {pid} is on no stage of the report")
-        else:
-            compare(faults, f"busy time of rank {pid}", busy / count, stage["busy_s"],
-                    len(kernels) / count + 1)
+        shown[stage_of(trace, pid)].append((sum(map(working_time, kernels)), len(kernels)))
+    for stage, ranks in shown.items():
+        if stage not in stages:
+            faults.append(f"stage {stage} is not in the report")
+            continue
+        for each in ([[rank] for rank in ranks] if alike else [ranks]):
+            busy = sum(time for time, _ in each) / len(each)
+            kernels = sum(number for _, number in each) / len(each)
+            compare(faults, f"busy time of stage {stage}", busy / count, stages[stage]["busy_s"],
+                    kernels / count + 1)
     check_groups(trace, tracks, report, len(steps), count, faults)
 
 

@@ -4,6 +4,7 @@
 #include "sim/base/format.h"
 #include "sim/report/text_tables.h"
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -57,6 +58,28 @@ StepReport deadlocked_report() {
   return report;
 }
 
+/// Sixty-four stages, each of its own: in flight and activations fall by one and 0.2 GB a stage.
+StepReport deep_report() {
+  StepReport report = sample_report();
+  report.stages.resize(1);
+  report.stages[0].in_flight_peak = 64;
+  for (std::int32_t rank = 1; rank < 64; ++rank) {
+    StageReport stage = report.stages[0];
+    stage.pp_rank = rank;
+    stage.embedding = false;
+    stage.head = rank == 63;
+    stage.busy += Duration{rank == 40 ? 90'000'000'000 : 0};
+    stage.idle -= Duration{rank == 40 ? 90'000'000'000 : 0};
+    stage.in_flight_peak = 64 - rank;
+    stage.memory.activations -= rank * std::int64_t{200'000'000};
+    stage.memory.peak -= rank * std::int64_t{200'000'000};
+    report.stages.push_back(stage);
+  }
+  report.stages[20].memory.peak = 75'000'000'000;
+  report.memory_peak_stage = 20;
+  return report;
+}
+
 TEST(ReportText, PlainRun) {
   expect_golden("plain.txt", report_text(sample_report()));
 }
@@ -65,18 +88,79 @@ TEST(ReportText, StragglersManyStepsNoFit) {
   expect_golden("stragglers.txt", report_text(straggling_report()));
 }
 
+TEST(ReportText, DeepPipeline) {
+  expect_golden("deep.txt", report_text(deep_report()));
+}
+
 TEST(ReportText, Deadlock) {
   expect_golden("deadlock.txt", report_text(deadlocked_report()));
 }
 
-// A page fits a terminal of 100 columns, at any width lists are broken between items.
+// A page fits a terminal of 100 columns, lists are broken between items and no separator dangles.
 TEST(ReportText, StaysWithinTheWidth) {
-  for (const StepReport& report : {sample_report(), straggling_report(), deadlocked_report()}) {
+  for (const StepReport& report :
+       {sample_report(), straggling_report(), deadlocked_report(), deep_report()}) {
     for (const std::string& line : lines(report_text(report))) {
       EXPECT_LE(display_width(line), 100) << line;
       EXPECT_TRUE(line.empty() || line.back() != ' ') << "'" << line << "'";
+      EXPECT_FALSE(line.ends_with("·")) << line;
     }
   }
+}
+
+/// Lines of the stages table, its title left out.
+std::vector<std::string> stage_table(const StepReport& report, int width) {
+  TextStyle style;
+  style.width = width;
+  std::vector<std::string> table = lines(stage_lines(report, style));
+  table.erase(table.begin());
+  return table;
+}
+
+// However many stages: the ends, the slowest and the fullest have a line, the rest share lines.
+TEST(ReportText, TableOfStagesStaysShort) {
+  const StepReport report = deep_report();
+  const std::vector<std::string> table = stage_table(report, 100);
+  ASSERT_EQ(table.size(), 7U);
+  for (const auto& [line, name, mark] :
+       std::vector<std::array<std::string, 3>>{{table[0], " 0 (embed)", ""},
+                                               {table[1], " 1 .. 19", ""},
+                                               {table[2], "20", "◀ most"},
+                                               {table[3], "21 .. 39", ""},
+                                               {table[4], "40", "◀ slowest"},
+                                               {table[5], "41 .. 62", ""},
+                                               {table[6], "63 (head)", ""}}) {
+    EXPECT_NE(line.find(name), std::string::npos) << line;
+    EXPECT_TRUE(mark.empty() ? line.find("◀") == std::string::npos : line.ends_with(mark)) << line;
+  }
+  EXPECT_NE(table[1].find(" 45-63 "), std::string::npos) << "64 - 19 to 64 - 1 in flight";
+  EXPECT_NE(table[1].find(" 67.2-70.8"), std::string::npos) << "71.0 - 0.2 x 19 to 71.0 - 0.2 GB";
+}
+
+// Where the width ends columns go, never the time, what is in flight and the peak.
+TEST(ReportText, TableOfStagesFitsNarrowTerminals) {
+  for (const int width : {60, 80, 100, 120}) {
+    for (const StepReport& report : {sample_report(), deep_report()}) {
+      for (const std::string& line : stage_table(report, width)) {
+        EXPECT_LE(display_width(line), width) << line;
+      }
+      TextStyle style;
+      style.width = width;
+      const std::string title = lines(stage_lines(report, style))[0];
+      for (const char* kept : {"busy", "idle", "in flight", "peak GB"}) {
+        EXPECT_NE(title.find(kept), std::string::npos) << title;
+      }
+    }
+  }
+}
+
+// A perturbation that costs nothing is still answered.
+TEST(ReportText, TellsOfStragglersThatCostNothing) {
+  StepReport report = sample_report();
+  report.stragglers = {{"slow_gpu rank 785", Duration{0}, 0.0}};
+  const std::string text = report_text(report);
+  EXPECT_NE(text.find("  stragglers         0.000 s    0.0 %\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("stragglers cost 0 s of 6.31 s (0.0 %)\n"), std::string::npos) << text;
 }
 
 // Nothing is shown of what takes no time.

@@ -1,0 +1,259 @@
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <zlib.h>
+
+/// Rule: `foretrain run` answers with its exit code, keeps its channels apart, refuses by name.
+namespace foretrain {
+namespace {
+
+using nlohmann::json;
+
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+std::string scratch(const std::string& name) {
+  const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
+  return testing::TempDir() + "foretrain_" + test->name() + "_" + name;
+}
+
+/// Reads a file, zipped or not.
+std::string contents(const std::string& path) {
+  gzFile file = gzopen(path.c_str(), "rb");
+  std::string text;
+  std::array<char, 65536> buffer{};
+  for (int got = 1; file != nullptr && got > 0;) {
+    got = gzread(file, buffer.data(), static_cast<unsigned>(buffer.size()));
+    text.append(buffer.data(), static_cast<std::size_t>(got > 0 ? got : 0));
+  }
+  gzclose(file);
+  return text;
+}
+
+Outcome run(const std::string& arguments) {
+  const std::string errors = scratch("stderr");
+  const std::string command = FORETRAIN_PROGRAM " run " + arguments + " 2>" + errors;
+  Outcome outcome;
+  std::FILE* const pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) {
+    return outcome;
+  }
+  std::array<char, 4096> buffer{};
+  for (std::size_t got = 1; got > 0;) {
+    got = std::fread(buffer.data(), 1, buffer.size(), pipe);
+    outcome.out.append(buffer.data(), got);
+  }
+  const int status = pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  outcome.err = contents(errors);
+  return outcome;
+}
+
+json result(const std::string& arguments, int code = 0) {
+  const Outcome outcome = run(arguments + " --json -");
+  EXPECT_EQ(outcome.code, code) << arguments << outcome.err;
+  return json::parse(outcome.out, nullptr, false);
+}
+
+TEST(RunCommand, AStepThatFitsIsExitZeroAndOnePage) {
+  const Outcome outcome = run("tutorial-2x4");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "");
+  for (const char* part : {"where the step goes", "stages", "ideal bubble 3/", "simulated"}) {
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+  }
+}
+
+// 8 billion parameters at 16 bytes each on 2 GPUs are 64 GB a GPU before the first activation.
+TEST(RunCommand, WhatDoesNotFitIsExitOneAndStillAnswered) {
+  const std::string line = "llama3-8b-8 --set parallelism.sharding=none";
+  const Outcome outcome = run(line);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.out.find("does not fit"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("where the step goes"), std::string::npos);
+  const json answer = result(line, 1);
+  EXPECT_EQ(answer["memory"]["fits"], "no");
+  EXPECT_GT(answer["step_time_s"], 0);
+  EXPECT_GT(answer["memory"]["peak_bytes"], answer["memory"]["capacity_bytes"]);
+}
+
+TEST(RunCommand, WhatIsNotBuiltIsRefusedByName) {
+  struct Refusal {
+    const char* set;
+    const char* pointer;
+    const char* name;
+  };
+  for (const Refusal& refusal :
+       std::vector<Refusal>{{"parallelism.cp=2", "/parallelism/cp", "context parallelism"},
+                            {"parallelism.sharding=zero3", "/parallelism/sharding", "zero3"},
+                            {"network.mode=flow", "/network/mode", "flow"},
+                            {"overlap.tp=true", "/overlap/tp", "overlapped tensor-parallel"}}) {
+    const std::string line = std::string("llama3-8b-8 --set ") + refusal.set;
+    const json answer = result(line, 2);
+    ASSERT_EQ(answer["ok"], false) << line;
+    ASSERT_EQ(answer["faults"].size(), 1U) << answer;
+    EXPECT_EQ(answer["faults"][0]["pointer"], refusal.pointer);
+    const std::string message = answer["faults"][0]["message"];
+    EXPECT_NE(message.find(refusal.name), std::string::npos) << message;
+    EXPECT_NE(answer["faults"][0]["hint"], "") << "what can be had instead";
+    const Outcome outcome = run(line);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out, "") << "faults are not a result";
+    EXPECT_NE(outcome.err.find(refusal.pointer), std::string::npos) << outcome.err;
+  }
+}
+
+TEST(RunCommand, SchedulesThatAreNotBuiltAreRefused) {
+  for (const char* schedule : {"no-such-schedule", "zb-9"}) {
+    const json answer = result(std::string("tutorial-2x4 --set schedule=") + schedule, 2);
+    EXPECT_EQ(answer["ok"], false);
+    EXPECT_NE(answer["faults"].dump().find(schedule), std::string::npos) << answer;
+  }
+}
+
+// Whatever else is asked for, standard output holds the JSON and nothing more.
+TEST(RunCommand, JsonGoesAloneToStandardOutput) {
+  const Outcome outcome = run("tutorial-2x4 --steps 2 --trace " + scratch("t.json") + " --json -");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_TRUE(json::accept(outcome.out)) << outcome.out;
+  EXPECT_NE(outcome.err.find("trace: 4 of 4 ranks"), std::string::npos) << outcome.err;
+}
+
+TEST(RunCommand, JsonFileHoldsWhatStandardOutputWould) {
+  const std::string path = scratch("r.json");
+  const Outcome outcome = run("tutorial-2x4 --json " + path);
+  EXPECT_NE(outcome.out.find("where the step goes"), std::string::npos) << "the page as well";
+  json file = json::parse(contents(path));
+  json out = result("tutorial-2x4");
+  file.erase("simulation");
+  out.erase("simulation");
+  EXPECT_EQ(file, out);
+}
+
+TEST(RunCommand, FilesThatCannotBeWrittenAreExitThree) {
+  EXPECT_EQ(run("tutorial-2x4 --trace /no/such/folder/t.json").code, 3);
+  EXPECT_EQ(run("tutorial-2x4 --trace /no/such/folder/t.speedscope.json.gz").code, 3);
+  EXPECT_EQ(run("tutorial-2x4 --json /no/such/folder/r.json").code, 3);
+  EXPECT_EQ(run("/no/such/scenario.json").code, 3);
+}
+
+TEST(RunCommand, RanksThatAreNotThereAreExitTwo) {
+  for (const char* ranks : {"4", "0-4", "x", "3-1"}) {
+    const Outcome outcome =
+        run("tutorial-2x4 --trace " + scratch("t.json") + " --trace-ranks " + ranks);
+    EXPECT_EQ(outcome.code, 2) << ranks;
+    EXPECT_NE(outcome.err.find("--trace-ranks"), std::string::npos) << outcome.err;
+  }
+  EXPECT_EQ(run("tutorial-2x4 --steps 0").code, 2);
+  EXPECT_EQ(run("tutorial-2x4 --evaluator fast").code, 2);
+}
+
+// Equal steps have no spread, and every one of them is the step.
+TEST(RunCommand, StepsAreCounted) {
+  const json answer = result("tutorial-2x4 --steps 3");
+  EXPECT_EQ(answer["steps"]["n"], 3);
+  EXPECT_EQ(answer["steps"]["stddev_s"], 0.0);
+  EXPECT_EQ(answer["steps"]["mean_s"], answer["step_time_s"]);
+  EXPECT_EQ(answer["steps"]["max_s"], answer["step_time_s"]);
+  EXPECT_EQ(answer["step_time_s"], result("tutorial-2x4")["step_time_s"]);
+}
+
+// Megatron-LM counts attention as 12 L h s FLOPs a token, causal counting as half of it.
+TEST(RunCommand, FullConventionCountsAttentionTwice) {
+  const json causal = result("tutorial-2x4");
+  const json full = result("tutorial-2x4 --flops-convention full");
+  const double attention = 6.0 * 8 * 1024 * 1024;
+  EXPECT_EQ(full["flops_convention"], "full");
+  EXPECT_DOUBLE_EQ(full["flops_per_token"].get<double>(),
+                   causal["flops_per_token"].get<double>() + attention);
+  EXPECT_EQ(full["mfu"], full["mfu_by_convention"]["full"]);
+  EXPECT_EQ(full["mfu_by_convention"], causal["mfu_by_convention"]);
+  EXPECT_EQ(full["step_time_s"], causal["step_time_s"]);
+}
+
+std::vector<std::string> slice_names(const json& trace) {
+  std::vector<std::string> names;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["ph"] == "X" && event["pid"] == 0) {
+      names.push_back(event["name"]);
+    }
+  }
+  return names;
+}
+
+TEST(RunCommand, TraceShowsExactlyTheStepsMeasured) {
+  const std::string path = scratch("t.json.gz");
+  ASSERT_EQ(run("tutorial-2x4 --steps 3 --trace " + path + " --trace-ranks 0").code, 0);
+  std::vector<std::string> steps;
+  for (const std::string& name : slice_names(json::parse(contents(path)))) {
+    if (name.starts_with("ProfilerStep#")) {
+      steps.push_back(name);
+    }
+  }
+  EXPECT_EQ(steps,
+            (std::vector<std::string>{"ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3"}));
+}
+
+// The ending of the name decides the format: speedscope's own has profiles, Chrome's has events.
+TEST(RunCommand, TraceFormatFollowsTheName) {
+  const std::string native = scratch("t.speedscope.json.gz");
+  ASSERT_EQ(run("tutorial-2x4 --trace " + native).code, 0);
+  const json profiles = json::parse(contents(native));
+  EXPECT_EQ(profiles["$schema"], "https://www.speedscope.app/file-format-schema.json");
+  EXPECT_TRUE(profiles.contains("profiles"));
+  const std::string chrome = scratch("t.json.gz");
+  ASSERT_EQ(run("tutorial-2x4 --trace " + chrome).code, 0);
+  EXPECT_TRUE(json::parse(contents(chrome)).contains("traceEvents"));
+}
+
+// A trace of few ranks of a folded run still names whole groups: 2 GPUs share a tensor, 4 replicas
+// reduce gradients (llama3-8b-8: tp 2, dp 4).
+TEST(RunCommand, TraceNamesWholeGroups) {
+  const std::string path = scratch("t.json");
+  ASSERT_EQ(run("llama3-8b-8 --set training.global_batch_size=4 --trace " + path).code, 0);
+  std::size_t tensor = 0;
+  std::size_t data = 0;
+  for (const json& event : json::parse(contents(path))["traceEvents"]) {
+    const json arguments = event.value("args", json::object());
+    const std::string group = arguments.value("Process Group Name", "");
+    if (group == "tp") {
+      ++tensor;
+      EXPECT_EQ(arguments["Group size"], 2);
+    } else if (group == "dp") {
+      ++data;
+      EXPECT_EQ(arguments["Group size"], 4);
+    }
+  }
+  EXPECT_GT(tensor, 0U);
+  EXPECT_GT(data, 0U);
+}
+
+// One slow GPU of a pipeline slows all: the page and the breakdown both say so.
+TEST(RunCommand, ASlowGpuIsNamedWithItsCost) {
+  const std::string line =
+      "tutorial-2x4 --set 'perturbations=[{\"kind\":\"slow_gpu\",\"ranks\":[2],\"factor\":1.5}]'";
+  const json answer = result(line);
+  ASSERT_EQ(answer["stragglers"].size(), 1U);
+  const double alone = result("tutorial-2x4")["step_time_s"];
+  EXPECT_NEAR(answer["stragglers"][0]["cost_s"].get<double>(),
+              answer["step_time_s"].get<double>() - alone,
+              1e-12);
+  EXPECT_GT(answer["breakdown_s"]["straggler"], 0);
+  const Outcome outcome = run(line);
+  for (const char* part :
+       {"\n  stragglers ", "\nstragglers cost ", "slow_gpu rank 2", "who waits"}) {
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+  }
+}
+
+}  // namespace
+}  // namespace foretrain
