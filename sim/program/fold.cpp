@@ -86,7 +86,8 @@ FoldedProgram fold(const Program& program) {
   Interner ids;
   std::vector<std::int32_t> colours;
   for (const Instance& instance : program.instances) {
-    const std::array<std::int32_t, 2> key = {instance.template_index, sets[instance.factor_set]};
+    const std::array<std::int32_t, 3> key = {
+        instance.template_index, sets[instance.factor_set], instance.mark};
     colours.push_back(ids.intern(key));
   }
   FoldedProgram folded{program, stable_partition(program, std::move(colours))};
