@@ -1,7 +1,5 @@
 #include <array>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -222,7 +220,8 @@ TEST(RunCommand, TraceNamesWholeGroups) {
   ASSERT_EQ(run("llama3-8b-8 --set training.global_batch_size=4 --trace " + path).code, 0);
   std::size_t tensor = 0;
   std::size_t data = 0;
-  for (const json& event : json::parse(contents(path))["traceEvents"]) {
+  const json trace = json::parse(contents(path));
+  for (const json& event : trace["traceEvents"]) {
     const json arguments = event.value("args", json::object());
     const std::string group = arguments.value("Process Group Name", "");
     if (group == "tp") {
