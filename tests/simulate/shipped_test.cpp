@@ -42,8 +42,8 @@ TEST_P(Shipped, EveryEvaluatorAndEveryRankGiveTheSameReport) {
 INSTANTIATE_TEST_SUITE_P(Scenarios,
                          Shipped,
                          testing::ValuesIn(preset_names("scenarios")),
-                         [](const testing::TestParamInfo<std::string>& info) {
-                           std::string name = info.param;
+                         [](const testing::TestParamInfo<std::string>& scenario) {
+                           std::string name = scenario.param;
                            std::replace_if(
                                name.begin(),
                                name.end(),
