@@ -35,7 +35,7 @@ void Dataflow::make_cohort_state(const Cohort& cohort) {
   const Times zeros(n, 0);
   CohortState state{std::vector<StreamState>(program_.streams.size()),
                     OpenCalls(list.calls.size(), n),
-                    Ledger(program_, n, program_.templates[cohort.list].task_count),
+                    Ledger(program_, n),
                     std::vector<Times>(list.carried, zeros),
                     std::vector<Times>(list.carried, zeros),
                     zeros,
@@ -55,7 +55,6 @@ void Dataflow::make_cohort_state(const Cohort& cohort) {
 }
 
 bool Dataflow::run_step(std::int64_t measured_step) {
-  ++step_;
   measured_step_ = measured_step;
   prices_.set_step(measured_step);
   for (LinkState& link : links_) {
@@ -63,7 +62,7 @@ bool Dataflow::run_step(std::int64_t measured_step) {
   }
   for (std::size_t c = 0; c < cohorts_.size(); ++c) {
     CohortState& cohort = cohorts_[c];
-    cohort.ledger.begin_step(step_, measured_step >= 0, measured_step + 1 == measured_steps_);
+    cohort.ledger.begin_step(measured_step >= 0, measured_step + 1 == measured_steps_);
     for (std::size_t s = 0; s < cohort.streams.size(); ++s) {
       cohort.streams[s].calls_done = 0;
       cohort.streams[s].tasks_done = 0;
@@ -96,16 +95,16 @@ bool Dataflow::finished() const {
 
 /// The stream comes to the next call that has tasks on it.
 void Dataflow::enter_call(Place place) {
-  const ListPlan& list = list_of(place);
   StreamState& stream = stream_of(place);
-  const std::vector<std::int32_t>& calls = list.streams[place.stream];
-  if (stream.calls_done == static_cast<std::int32_t>(calls.size())) {
-    stream.head = kListEnd;
-    return;
-  }
-  const std::int32_t call = calls[stream.calls_done];
-  stream.head = cursor_at(call, 0);
-  stream.tasks = &plan_.blocks[list.calls[call].block].on(place.stream);
+  const std::vector<std::int32_t>& calls = list_of(place).streams[place.stream];
+  const bool end = stream.calls_done == static_cast<std::int32_t>(calls.size());
+  stream.head = end ? kListEnd : cursor_at(calls[stream.calls_done], 0);
+}
+
+/// The tasks, local, that the call at the head of the stream has on it.
+const std::vector<std::int32_t>& Dataflow::head_tasks(Place place) const {
+  const Cursor head = cohorts_[place.cohort].streams[place.stream].head;
+  return plan_.blocks[list_of(place).calls[call_of(head)].block].on(place.stream);
 }
 
 /// The task at the head of the stream is done.
@@ -113,7 +112,7 @@ void Dataflow::step_head(Place place) {
   StreamState& stream = stream_of(place);
   cohorts_[place.cohort].calls.release(call_of(stream.head), 1);
   ++stream.tasks_done;
-  if (index_of(stream.head) + 1 < static_cast<std::int32_t>(stream.tasks->size())) {
+  if (index_of(stream.head) + 1 < static_cast<std::int32_t>(head_tasks(place).size())) {
     ++stream.head;
   } else {
     ++stream.calls_done;
@@ -127,7 +126,7 @@ Dataflow::Current Dataflow::head_of(Place place) const {
   Current current;
   current.place = place;
   current.call = call_of(stream.head);
-  current.local = (*stream.tasks)[index_of(stream.head)];
+  current.local = head_tasks(place)[index_of(stream.head)];
   const CallPlan& call = list_of(place).calls[current.call];
   current.block = &plan_.blocks[call.block];
   current.planned = &current.block->tasks[current.local];
@@ -205,13 +204,31 @@ bool Dataflow::runs_whole(std::int32_t cohort, std::int32_t index) const {
   return true;
 }
 
-void Dataflow::run_call(std::int32_t cohort, std::int32_t index) {
+void Dataflow::run_call(std::int32_t cohort_index, std::int32_t index) {
+  CohortState& cohort = cohorts_[cohort_index];
   Current current;
-  current.place.cohort = cohort;
+  current.place.cohort = cohort_index;
   current.call = index;
-  const CallPlan& call = list_of(current.place).calls[index];
-  current.block = &plan_.blocks[call.block];
-  current.last_wait = call.first_wait;
+  current.block = &plan_.blocks[list_of(current.place).calls[index].block];
+  const bool recorded = measured_step_ >= 0 && !cohort.recorded.empty();
+  if (width(current.place) == 1 && !recorded) {
+    run_tasks_of_one(current);
+  } else {
+    run_tasks(current);
+  }
+  cohort.calls.release(index, static_cast<std::int32_t>(current.block->tasks.size()));
+  for (const BlockPlan::OnStream& on : current.block->streams) {
+    StreamState& stream = cohort.streams[on.stream];
+    stream.tasks_done += static_cast<std::int32_t>(on.tasks.size());
+    ++stream.calls_done;
+    enter_call({cohort_index, on.stream});
+    wake(stream);
+  }
+}
+
+/// All tasks of the call, one after another.
+void Dataflow::run_tasks(Current current) {
+  current.last_wait = list_of(current.place).calls[current.call].first_wait;
   for (const BlockTask& task : current.block->tasks) {
     current.planned = &task;
     current.place.stream = task.task->stream;
@@ -225,14 +242,6 @@ void Dataflow::run_call(std::int32_t cohort, std::int32_t index) {
       run_alone(current);
     }
     ++current.local;
-  }
-  cohorts_[cohort].calls.release(index, current.local);
-  for (const BlockPlan::OnStream& on : current.block->streams) {
-    StreamState& stream = cohorts_[cohort].streams[on.stream];
-    stream.tasks_done += static_cast<std::int32_t>(on.tasks.size());
-    ++stream.calls_done;
-    enter_call({cohort, on.stream});
-    wake(stream);
   }
 }
 

@@ -38,9 +38,8 @@ class Dataflow {
     std::int32_t cohort = 0, stream = 0;
   };
   struct StreamState {
-    Cursor head = kListEnd;                            ///< the next task
-    std::int32_t calls_done = 0, tasks_done = 0;       ///< in this step
-    const std::vector<std::int32_t>* tasks = nullptr;  ///< of the head's call on this stream, local
+    Cursor head = kListEnd;                       ///< the next task
+    std::int32_t calls_done = 0, tasks_done = 0;  ///< in this step
     Times clock;
     std::vector<Waiter> waiters;
     Cursor wake_at = kListEnd;  ///< lowest awaited
@@ -84,11 +83,16 @@ class Dataflow {
   void enter_call(Place place);
   void step_head(Place place);
   bool finished() const;
+  const std::vector<std::int32_t>& head_tasks(Place place) const;
   Current head_of(Place place) const;
   void find_waits(Current& current, std::int32_t from) const;
 
   bool runs_whole(std::int32_t cohort, std::int32_t call) const;
   void run_call(std::int32_t cohort, std::int32_t call);
+  void run_tasks(Current current);
+  void run_tasks_of_one(Current current);
+  std::int64_t start_of_one(const Current& current, std::int64_t before, const std::int64_t* ends);
+  void account_of_one(const Current& current, std::int64_t start, std::int64_t duration);
 
   void start(const Current& current);
   void wait_for_inputs(const Current& current, std::int64_t* clock);
@@ -105,9 +109,6 @@ class Dataflow {
 
   const Cohort& plan_of(Place place) const { return plan_.cohorts[place.cohort]; }
   const ListPlan& list_of(Place place) const { return plan_.lists[plan_of(place).list]; }
-  std::int32_t index_in_list(const Current& current) const {
-    return list_of(current.place).calls[current.call].first_task + current.local;
-  }
   std::size_t width(Place place) const { return plan_of(place).instances.size(); }
   StreamState& stream_of(Place place) { return cohorts_[place.cohort].streams[place.stream]; }
   StreamRole role_of(Place place) const { return program_.streams[place.stream].role; }
@@ -120,7 +121,6 @@ class Dataflow {
   std::vector<CohortState> cohorts_;
   std::vector<LinkState> links_;
   std::vector<Place> runnable_;
-  std::int64_t step_ = -1;
   std::int64_t measured_step_ = -1;
   std::vector<Span> spans_;
   Times before_, durations_, begin_;  ///< as wide as the widest cohort

@@ -62,21 +62,10 @@ void Dataflow::wait_for_inputs(const Current& current, std::int64_t* clock) {
 }
 
 void Dataflow::release_inputs(const Current& current) {
-  const ListPlan& list = list_of(current.place);
-  CohortState& cohort = cohorts_[current.place.cohort];
-  const bool primary = current.place.stream == 0;
-  for (std::int32_t w = 0; primary && w < current.planned->wait_count; ++w) {
-    const BlockWait& wait = current.block->waits[current.planned->first_wait + w];
-    cohort.ledger.forget(wait.stream, list.calls[current.call].first_task + wait.producer, false);
-  }
+  const std::vector<CallWait>& waits = list_of(current.place).waits;
   for (std::int32_t w = current.first_wait; w < current.last_wait; ++w) {
-    const CallWait& wait = list.waits[w];
-    if (primary) {
-      const std::int32_t producer = list.calls[call_of(wait.at)].first_task + wait.producer;
-      cohort.ledger.forget(wait.stream, producer, wait.carried >= 0);
-    }
-    if (wait.carried < 0) {
-      cohort.calls.release(call_of(wait.at), 1);
+    if (waits[w].carried < 0) {
+      cohorts_[current.place.cohort].calls.release(call_of(waits[w].at), 1);
     }
   }
 }
@@ -112,11 +101,8 @@ void Dataflow::run_alone(const Current& current) {
     cohort.ledger.send(spent, task.bytes);
   }
   if (remembered) {
-    cohort.ledger.remember(place.stream,
-                           index_in_list(current),
-                           begin_.data(),
-                           clock.data(),
-                           cohort.streams[0].clock.data());
+    cohort.ledger.remember(
+        place.stream, begin_.data(), clock.data(), cohort.streams[0].clock.data());
   }
   finish(current, nullptr);
 }
@@ -233,11 +219,8 @@ void Dataflow::transfer(const Current& current) {
   std::copy_n(begin_.data(), n, clock.data());
   add(clock.data(), durations_.data(), n);
   if (collective && list_of(place).feeds_primary[place.stream]) {
-    cohort.ledger.remember(place.stream,
-                           index_in_list(current),
-                           begin_.data(),
-                           clock.data(),
-                           cohort.streams[0].clock.data());
+    cohort.ledger.remember(
+        place.stream, begin_.data(), clock.data(), cohort.streams[0].clock.data());
   }
   finish(current, begin_.data());
 }

@@ -6,7 +6,7 @@ namespace foretrain {
 namespace {
 
 /// Transfers kept before it is worth looking for some that the primary clock has passed.
-constexpr std::size_t kHistory = 32;
+constexpr std::size_t kHistory = 4;
 
 }  // namespace
 
@@ -22,18 +22,9 @@ std::int64_t* Ledger::Sum::each(std::size_t n) {
   return own.data();
 }
 
-void Ledger::Sum::add_spent(const Spent& spent, std::size_t n) {
-  if (spent.each == nullptr) {
-    shared += spent.all;
-  } else {
-    add(each(n), spent.each, n);
-  }
-}
-
-Ledger::Ledger(const Program& program, std::size_t instances, std::int32_t list_length)
+Ledger::Ledger(const Program& program, std::size_t instances)
     : program_(program),
       instances_(instances),
-      list_length_(list_length),
       window_start_(instances, 0),
       window_end_(instances, 0),
       busy_(program.busy_accounts.size()),
@@ -43,8 +34,7 @@ Ledger::Ledger(const Program& program, std::size_t instances, std::int32_t list_
       bytes_(program.exposed_accounts.size(), 0),
       history_(program.streams.size(), TransferHistory(instances)) {}
 
-void Ledger::begin_step(std::int64_t step, bool measured, bool last) {
-  step_ = step;
+void Ledger::begin_step(bool measured, bool last) {
   measured_ = measured;
   last_ = last;
 }
@@ -57,22 +47,22 @@ void Ledger::idle(Each earlier, Each later) {
 
 void Ledger::gap(Each before, Each start, const std::vector<Cause>& causes) {
   for (std::size_t i = 0; i < instances_ && !closed_; ++i) {
-    if (start[i] != before[i]) {
-      explain(i, before[i], start[i], causes);
+    if (start[i] == before[i]) {
+      continue;
     }
+    std::int32_t stream = -1;
+    for (const Cause& cause : causes) {
+      if (cause.end[i] == start[i] && (stream < 0 || cause.stream < stream)) {
+        stream = cause.stream;
+      }
+    }
+    gap_of(i, before[i], start[i], stream);
   }
 }
 
-/// The primary stream of one instance had nothing to do from `from` to `to`.
-void Ledger::explain(std::size_t i,
-                     std::int64_t from,
-                     std::int64_t to,
-                     const std::vector<Cause>& causes) {
-  std::int32_t stream = -1;
-  for (const Cause& cause : causes) {
-    if (cause.end[i] == to && (stream < 0 || cause.stream < stream)) {
-      stream = cause.stream;
-    }
+void Ledger::gap_of(std::size_t i, std::int64_t from, std::int64_t to, std::int32_t stream) {
+  if (closed_) {
+    return;
   }
   if (stream < 0) {
     host_.each(instances_)[i] += to - from;
@@ -84,12 +74,6 @@ void Ledger::explain(std::size_t i,
     exposed_[program_.streams[stream].account].each(instances_)[i] += exposed;
   }
   idle_.each(instances_)[i] += to - from - exposed;
-}
-
-void Ledger::busy(std::int32_t account, const Spent& spent) {
-  if (!closed_) {
-    busy_[account].add_spent(spent, instances_);
-  }
 }
 
 void Ledger::step_end(const Times& end) {
@@ -109,21 +93,9 @@ void Ledger::step_end(const Times& end) {
   }
 }
 
-void Ledger::transfer(std::int32_t account, const Spent& spent) {
-  if (measured_) {
-    transfer_[account].add_spent(spent, instances_);
-  }
-}
-
 void Ledger::member_wait(std::int32_t account, Each arrival, Each begin) {
   if (measured_) {
     add_difference(member_wait_[account].each(instances_), begin, arrival, instances_);
-  }
-}
-
-void Ledger::sent(std::int32_t account, std::int64_t bytes) {
-  if (measured_) {
-    bytes_[account] += bytes;
   }
 }
 
@@ -140,17 +112,12 @@ void Ledger::receive(std::int64_t bytes) {
   }
 }
 
-void Ledger::remember(
-    std::int32_t stream, std::int32_t task, Each begin, Each end, Each primary_clock) {
+void Ledger::remember(std::int32_t stream, Each begin, Each end, Each primary_clock) {
   TransferHistory& history = history_[stream];
   while (history.size() > kHistory && history.first_is_past(primary_clock)) {
     history.drop_first();
   }
-  history.add(step_ * list_length_ + task, begin, end);
-}
-
-void Ledger::forget(std::int32_t stream, std::int32_t task, bool previous_step) {
-  history_[stream].drop_up_to((step_ - (previous_step ? 1 : 0)) * list_length_ + task);
+  history.add(begin, end);
 }
 
 RankAccount Ledger::account(std::size_t i) const {

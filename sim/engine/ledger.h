@@ -15,7 +15,7 @@ namespace foretrain {
 /// came after the last of them; it closes at the last measured step's end.
 class Ledger {
  public:
-  Ledger(const Program& program, std::size_t instances, std::int32_t list_length);
+  Ledger(const Program& program, std::size_t instances);
 
   /// Times and durations are given as one value per instance.
   using Each = const std::int64_t*;
@@ -30,26 +30,38 @@ class Ledger {
     std::int64_t all = 0;
   };
 
-  void begin_step(std::int64_t step, bool measured, bool last);
+  void begin_step(bool measured, bool last);
   /// A primary task starts at `start`, the one before ended at `before`.
   void gap(Each before, Each start, const std::vector<Cause>& causes);
+  /// The same for one instance; `stream`: the lowest it waited for last, -1: the host.
+  void gap_of(std::size_t i, std::int64_t from, std::int64_t to, std::int32_t stream);
   /// Primary idle time that has no cause but peers: later - earlier.
   void idle(Each earlier, Each later);
-  void busy(std::int32_t account, const Spent& spent);
+  void busy(std::int32_t account, const Spent& spent) {
+    if (!closed_) {
+      busy_[account].add_spent(spent, instances_);
+    }
+  }
   void step_end(const Times& end);
 
   /// A transfer on a stream of role kCollective.
-  void transfer(std::int32_t account, const Spent& spent);
+  void transfer(std::int32_t account, const Spent& spent) {
+    if (measured_) {
+      transfer_[account].add_spent(spent, instances_);
+    }
+  }
   void member_wait(std::int32_t account, Each arrival, Each begin);
-  void sent(std::int32_t account, std::int64_t bytes);
+  void sent(std::int32_t account, std::int64_t bytes) {
+    if (measured_) {
+      bytes_[account] += bytes;
+    }
+  }
   void send(const Spent& spent, std::int64_t bytes);
   void receive(std::int64_t bytes);
 
   /// Remembers a transfer that a gap of the primary stream may fall into. Forgets those before the
   /// primary clock.
-  void remember(std::int32_t stream, std::int32_t task, Each begin, Each end, Each primary_clock);
-  /// Everything on the stream up to the task lies behind the primary clock of every instance.
-  void forget(std::int32_t stream, std::int32_t task, bool previous_step);
+  void remember(std::int32_t stream, Each begin, Each end, Each primary_clock);
 
   RankAccount account(std::size_t instance) const;
 
@@ -59,19 +71,21 @@ class Ledger {
     Times own;
     std::int64_t at(std::size_t i) const { return shared + (own.empty() ? 0 : own[i]); }
     void clear();
-    void add_spent(const Spent& spent, std::size_t n);
+    void add_spent(const Spent& spent, std::size_t n) {
+      if (spent.each == nullptr) {
+        shared += spent.all;
+      } else {
+        add(each(n), spent.each, n);
+      }
+    }
     std::int64_t* each(std::size_t n);
   };
   std::int64_t covered(std::int32_t stream,
                        std::size_t i,
                        std::int64_t from,
                        std::int64_t to) const;
-  void explain(std::size_t i, std::int64_t from, std::int64_t to, const std::vector<Cause>& causes);
-
   const Program& program_;
   std::size_t instances_;
-  std::int64_t list_length_;
-  std::int64_t step_ = 0;
   bool measured_ = false;
   bool last_ = false;
   bool closed_ = false;

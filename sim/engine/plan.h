@@ -74,7 +74,6 @@ struct CallWait {
 struct CallPlan {
   std::int64_t launch = 0;  ///< ps from the host's base
   std::int32_t block = 0;
-  std::int32_t first_task = 0;  ///< template-wide
   std::int32_t first_wait = 0, wait_count = 0;
   std::int32_t readers = 0;        ///< waits of the step for its tasks, matching receives included
   std::int32_t first_ordinal = 0;  ///< into ListPlan::ordinals, one for each of its block's kinds

@@ -69,15 +69,6 @@ std::int32_t Prices::table_of(const Factors& factors) {
   return static_cast<std::int32_t>(tables_.size()) - 1;
 }
 
-std::int64_t Prices::one(std::int32_t cohort, const BlockTask& task) {
-  Table& table = tables_[cohorts_[cohort].table];
-  std::int64_t& duration = table.durations[task.price];
-  if (duration < 0) {
-    duration = duration_of(task.task->work, table.factors).count();
-  }
-  return duration;
-}
-
 void Prices::each(std::int32_t cohort, const BlockTask& task, std::int64_t* durations) {
   const CohortPrices& prices = cohorts_[cohort];
   const std::size_t n = plan_.cohorts[cohort].instances.size();

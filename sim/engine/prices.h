@@ -21,7 +21,14 @@ class Prices {
 
   bool uniform(std::int32_t cohort) const { return cohorts_[cohort].table >= 0; }
   /// Of a uniform cohort.
-  std::int64_t one(std::int32_t cohort, const BlockTask& task);
+  std::int64_t one(std::int32_t cohort, const BlockTask& task) {
+    Table& table = tables_[cohorts_[cohort].table];
+    std::int64_t& duration = table.durations[task.price];
+    if (duration < 0) {
+      duration = duration_of(task.task->work, table.factors).count();
+    }
+    return duration;
+  }
   /// Of any cohort, one per instance.
   void each(std::int32_t cohort, const BlockTask& task, std::int64_t* durations);
 

@@ -14,13 +14,11 @@ class TransferHistory {
 
   std::size_t size() const { return size_; }
 
-  /// `number` grows from one transfer to the next.
-  void add(std::int64_t number, const std::int64_t* begin, const std::int64_t* end) {
-    if (size_ == numbers_.size()) {
+  void add(const std::int64_t* begin, const std::int64_t* end) {
+    if (size_ == slots_) {
       grow();
     }
     const std::size_t slot = slot_of(size_++);
-    numbers_[slot] = number;
     std::copy_n(begin, n_, times_.data() + slot * 2 * n_);
     std::copy_n(end, n_, times_.data() + (slot * 2 + 1) * n_);
   }
@@ -28,11 +26,6 @@ class TransferHistory {
   void drop_first() {
     first_ = slot_of(1);
     --size_;
-  }
-  void drop_up_to(std::int64_t number) {
-    while (size_ > 0 && numbers_[first_] <= number) {
-      drop_first();
-    }
   }
 
   /// The first transfer ended before the clocks of all instances.
@@ -62,20 +55,17 @@ class TransferHistory {
 
  private:
   /// Of the k-th transfer kept. The ring's size is a power of two.
-  std::size_t slot_of(std::size_t k) const { return (first_ + k) & (numbers_.size() - 1); }
+  std::size_t slot_of(std::size_t k) const { return (first_ + k) & (slots_ - 1); }
 
   void grow() {
-    const std::size_t before = numbers_.size();
-    std::rotate(numbers_.begin(), numbers_.begin() + first_, numbers_.end());
     std::rotate(times_.begin(), times_.begin() + first_ * 2 * n_, times_.end());
     first_ = 0;
-    numbers_.resize(std::max<std::size_t>(4, before * 2));
-    times_.resize(numbers_.size() * 2 * n_);
+    slots_ = std::max<std::size_t>(4, slots_ * 2);
+    times_.resize(slots_ * 2 * n_);
   }
 
   std::size_t n_;
-  std::size_t first_ = 0, size_ = 0;
-  std::vector<std::int64_t> numbers_;
+  std::size_t slots_ = 0, first_ = 0, size_ = 0;
   std::vector<std::int64_t> times_;  ///< [slot][begin, end][instance]
 };
 
