@@ -82,6 +82,16 @@ def check_nesting(tracks, faults):
             open_ends.append((end, event))
 
 
+def check_actions(tracks, faults):
+    """Viewers add times as doubles and leave out an action that seems to begin too early."""
+    for track, slices in tracks.items():
+        actions = [s for s in slices if s[2]["cat"] == "gpu_user_annotation"]
+        for (_, _, event), (_, _, following) in zip(actions, actions[1:]):
+            end = float(event["ts"].text) + float(event["dur"].text)
+            if end > float(following["ts"].text):
+                faults.append(f"read as doubles, actions overlap on {track}: {brief(following)}")
+
+
 def check_names(trace, tracks, faults):
     names = collections.Counter()
     for event in trace["traceEvents"]:
@@ -255,6 +265,7 @@ def check(text, report_text=None):
     for slices in tracks.values():
         slices.sort(key=lambda s: s[0])
     check_nesting(tracks, faults)
+    check_actions(tracks, faults)
     check_names(trace, tracks, faults)
     arrows = check_arrows(trace, tracks, faults)
     check_counters(trace, faults)
