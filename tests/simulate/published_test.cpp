@@ -1,3 +1,5 @@
+#include "tests/support/scenarios.h"
+
 #include "foretrain/simulate.h"
 #include "sim/base/format.h"
 
@@ -80,6 +82,33 @@ TEST(Published, ErrorsAreThoseOfTheReadMe) {
   const std::string mean = "mean absolute error " + percent(sum / kSteps.size());
   std::cout << mean << "\n";
   EXPECT_NE(read.find(mean), std::string::npos) << "README.md lacks: " << mean;
+}
+
+/// Peak memory a framework allocated on 8 B200 (MooreThreads/SimuMax, docs/b200): Llama 3 70B cut
+/// to 12 layers, sequence 4,096, micro-batch 1, no recomputation, distributed optimizer.
+TEST(Published, AllocatedPeaksAreWithinThreePercent) {
+  struct Run {
+    std::int64_t tp, pp, batch;
+    double measured_gib;
+  };
+  for (const Run& measured : {Run{1, 2, 16, 66.55}, Run{1, 2, 32, 66.55}, Run{4, 1, 32, 39.07}}) {
+    test::TinyScenario scenario;
+    scenario.layers = 12;
+    scenario.hidden = 8192;
+    scenario.heads = 64;
+    scenario.kv_heads = 8;
+    scenario.ffn = 28672;
+    scenario.vocabulary = 128256;
+    scenario.sequence = 4096;
+    scenario.tp = measured.tp;
+    scenario.pp = measured.pp;
+    scenario.batch = measured.batch;
+    scenario.sharding = "zero1";
+    scenario.topology = "dgx-b200-ndr400";
+    scenario.costs = R"("calibrated")";
+    const double gib = static_cast<double>(scenario.run().report.memory_peak) / 0x1p30;
+    EXPECT_NEAR(gib / measured.measured_gib, 1.0, 0.03) << scenario.json();
+  }
 }
 
 }  // namespace
