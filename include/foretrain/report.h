@@ -95,6 +95,12 @@ struct BlockedLine {
   std::string rank, task, waiting_for;
 };
 
+/// What one layer keeps of one micro-batch until its backward, on one rank.
+struct LayerActivation {
+  std::string tensor;  ///< "gate output"
+  std::int64_t bytes = 0;
+};
+
 struct StepReport {
   ReportHeader header;
   bool deadlock = false;
@@ -110,6 +116,7 @@ struct StepReport {
   std::int64_t gpus = 0;
   Breakdown breakdown;
   std::vector<StageReport> stages;
+  std::vector<LayerActivation> layer_activations;
   std::int64_t memory_peak = 0;
   std::int32_t memory_peak_stage = 0;
   std::int64_t memory_capacity = 0;

@@ -117,6 +117,9 @@ void add_lists(Json& json, const StepReport& report) {
                         {"peak_stage", report.memory_peak_stage},
                         {"capacity_bytes", report.memory_capacity},
                         {"fits", std::string(to_string(report.fits))}};
+  json["layer_activations"] = array_of(report.layer_activations, [](const LayerActivation& kept) {
+    return Json{{"tensor", kept.tensor}, {"bytes", kept.bytes}};
+  });
   json["network"] = array_of(report.network, network_json);
   json["critical_path"] = array_of(report.critical_path, [](const PathShare& part) {
     return Json{{"kind", part.kind}, {"time_s", seconds(part.time)}, {"share", part.share}};

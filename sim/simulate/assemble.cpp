@@ -280,6 +280,25 @@ void add_rates(const Scenario& scenario,
   report.parameters = count_parameters(scenario.model).total;
 }
 
+/// The stash of one layer by tensor, and its largest entries in words.
+void add_activations(const StepFacts& facts, StepReport& report) {
+  std::int64_t total = 0;
+  for (const Stash& stash : facts.layer_stash) {
+    report.layer_activations.push_back({std::string(stash.name), stash.bytes.value});
+    total += stash.bytes.value;
+  }
+  std::vector<LayerActivation> sorted = report.layer_activations;
+  std::stable_sort(
+      sorted.begin(), sorted.end(), [](const LayerActivation& a, const LayerActivation& b) {
+        return a.bytes > b.bytes;
+      });
+  std::string text = "a layer keeps " + human_bytes(total) + " of each micro-batch";
+  for (std::size_t i = 0; i < sorted.size() && i < 3; ++i) {
+    text += (i == 0 ? ": " : ", ") + sorted[i].tensor + " " + human_bytes(sorted[i].bytes);
+  }
+  report.notes.push_back(text + (sorted.size() > 3 ? ", ..." : ""));
+}
+
 void add_words(const Scenario& scenario, StepReport& report) {
   const Parallelism& degrees = scenario.parallelism;
   if (scenario.costs.constant) {
@@ -323,6 +342,7 @@ StepReport assemble_report(const Scenario& scenario,
   add_network(lowered.facts, means, report);
   report.steps = statistics_of(timeline);
   add_words(scenario, report);
+  add_activations(lowered.facts, report);
   return report;
 }
 

@@ -128,5 +128,26 @@ TEST(Conservation, StatesAreTheBytesPerParameterTimesTheParameters) {
   EXPECT_EQ(tiny.run().report.stages.front().memory.optimizer, 12 * parameters);
 }
 
+TEST(Conservation, ActivationsAreLayersTimesMicroBatchesInFlight) {
+  // 1F1B keeps min(m, p - r) micro-batches on rank r; each of its layers keeps the listed tensors.
+  TinyScenario tiny;
+  tiny.pp = 4;
+  tiny.gpus = 4;
+  tiny.batch = 3;
+  const StepReport report = tiny.run().report;
+  std::int64_t layer = 0;
+  for (const LayerActivation& kept : report.layer_activations) {
+    layer += kept.bytes;
+  }
+  // Norm inputs and outputs, q, k, v, attention output: 8 s b h of 2 bytes; gate, up, activation: 3
+  // s b f of 2; the softmax statistics one fp32 number a token and head.
+  EXPECT_EQ(layer, 2048 * (8 * 1024 * 2 + 3 * 4096 * 2 + 16 * 4));
+  for (const std::int64_t rank : {1, 2}) {
+    const StageReport& stage = report.stages[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(stage.in_flight_peak, std::min<std::int64_t>(3, 4 - rank));
+    EXPECT_EQ(stage.memory.activations, stage.in_flight_peak * stage.layers * layer);
+  }
+}
+
 }  // namespace
 }  // namespace foretrain
