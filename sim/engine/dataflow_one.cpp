@@ -10,9 +10,8 @@ namespace foretrain {
 void Dataflow::run_tasks_of_one(Current current) {
   const CallPlan& call = list_of(current.place).calls[current.call];
   CohortState& cohort = cohorts_[current.place.cohort];
-  const std::size_t tasks = current.block->tasks.size();
-  std::int64_t* ends =
-      cohort.calls.open(current.call, tasks, static_cast<std::int32_t>(tasks) + call.readers);
+  const auto tasks = static_cast<std::int32_t>(current.block->tasks.size());
+  std::int64_t* ends = cohort.calls.open(current.call, current.block->rows, tasks + call.readers);
   current.first_wait = current.last_wait = call.first_wait;
   for (const BlockTask& planned : current.block->tasks) {
     const Task& task = *planned.task;
@@ -25,7 +24,9 @@ void Dataflow::run_tasks_of_one(Current current) {
     const std::int64_t start = start_of_one(current, clock, ends);
     const std::int64_t duration = prices_.one(current.place.cohort, planned);
     clock = start + duration;
-    ends[current.local] = clock;
+    if (planned.row >= 0) {
+      ends[planned.row] = clock;
+    }
     account_of_one(current, start, duration);
     if (call.kept) {
       keep(current, cohort.streams[task.stream].clock);
@@ -50,14 +51,14 @@ std::int64_t Dataflow::start_of_one(const Current& current,
   };
   for (std::int32_t w = 0; w < current.planned->wait_count; ++w) {
     const BlockWait& wait = current.block->waits[current.planned->first_wait + w];
-    wait_until(ends[wait.producer], wait.stream);
+    wait_until(ends[wait.row], wait.stream);
   }
   for (std::int32_t w = current.first_wait; w < current.last_wait; ++w) {
     const CallWait& wait = list.waits[w];
     if (wait.carried >= 0) {
       wait_until(cohort.carried[wait.carried].front(), wait.stream);
     } else {
-      wait_until(*cohort.calls.end(call_of(wait.at), wait.producer), wait.stream);
+      wait_until(*cohort.calls.end(call_of(wait.at), wait.row), wait.stream);
       cohort.calls.release(call_of(wait.at), 1);
     }
   }

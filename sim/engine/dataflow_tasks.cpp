@@ -14,7 +14,7 @@ void Dataflow::start(const Current& current) {
   const std::size_t n = stream.clock.size();
   const CallPlan& call = list.calls[current.call];
   const auto tasks = static_cast<std::int32_t>(current.block->tasks.size());
-  cohort.calls.open(current.call, current.block->tasks.size(), tasks + call.readers);
+  cohort.calls.open(current.call, current.block->rows, tasks + call.readers);
   const bool waits = current.planned->wait_count > 0 || current.first_wait < current.last_wait;
   const bool gap = current.place.stream == 0 && (waits || list.host_bound);
   if (gap) {
@@ -48,14 +48,14 @@ void Dataflow::wait_for_inputs(const Current& current, std::int64_t* clock) {
   const std::size_t n = width(current.place);
   for (std::int32_t w = 0; w < current.planned->wait_count; ++w) {
     const BlockWait& wait = current.block->waits[current.planned->first_wait + w];
-    const std::int64_t* end = cohort.calls.end(current.call, wait.producer);
+    const std::int64_t* end = cohort.calls.end(current.call, wait.row);
     max_into(clock, end, n);
     causes_.push_back({end, wait.stream});
   }
   for (std::int32_t w = current.first_wait; w < current.last_wait; ++w) {
     const CallWait& wait = list.waits[w];
     const std::int64_t* end = wait.carried >= 0 ? cohort.carried[wait.carried].data()
-                                                : cohort.calls.end(call_of(wait.at), wait.producer);
+                                                : cohort.calls.end(call_of(wait.at), wait.row);
     max_into(clock, end, n);
     causes_.push_back({end, wait.stream});
   }
@@ -115,13 +115,14 @@ void Dataflow::receive(const Current& current) {
   Times& clock = cohort.streams[place.stream].clock;
   const std::int32_t peer = plan.peer_cohort[slot];
   const std::int32_t sender = plan.partner[list_of(place).calls[current.call].receive];
-  const CallPlan& sending = plan_.lists[plan_.cohorts[peer].list].calls[sender];
+  const BlockPlan& sending =
+      plan_.blocks[plan_.lists[plan_.cohorts[peer].list].calls[sender].block];
   OpenCalls& sent = cohorts_[peer].calls;
   if (place.stream == 0) {
     std::copy_n(clock.data(), clock.size(), before_.data());
   }
   max_into_gathered(clock.data(),
-                    sent.end(sender, plan_.blocks[sending.block].send),
+                    sent.end(sender, sending.tasks[sending.send].row),
                     plan.peer[slot].data(),
                     clock.size());
   if (place.stream == 0) {
@@ -229,7 +230,9 @@ void Dataflow::transfer(const Current& current) {
 void Dataflow::finish(const Current& current, const std::int64_t* begin) {
   CohortState& cohort = cohorts_[current.place.cohort];
   const Times& clock = cohort.streams[current.place.stream].clock;
-  std::copy_n(clock.data(), clock.size(), cohort.calls.end(current.call, current.local));
+  if (current.planned->row >= 0) {
+    std::copy_n(clock.data(), clock.size(), cohort.calls.end(current.call, current.planned->row));
+  }
   if (list_of(current.place).calls[current.call].kept) {
     keep(current, clock);
   }

@@ -6,7 +6,7 @@ namespace foretrain {
 namespace {
 
 /// Transfers kept before it is worth looking for some that the primary clock has passed.
-constexpr std::size_t kHistory = 4;
+constexpr std::size_t kHistory = 1;
 
 }  // namespace
 

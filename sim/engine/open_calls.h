@@ -5,24 +5,24 @@
 
 namespace foretrain {
 
-/// The task ends of the calls under way of one cohort. A call's memory is used again when all of
-/// its tasks are done and everybody has read what they wait for.
+/// The task ends that somebody reads, of the calls under way of one cohort. A call's memory is used
+/// again when all of its tasks are done and everybody has read what they wait for.
 class OpenCalls {
  public:
   OpenCalls(std::size_t calls, std::size_t instances)
       : buffer_of_(calls, -1), instances_(instances) {}
 
-  /// The ends, [local task][instance]; opens the call unless it is. `uses`: its tasks and readers.
-  std::int64_t* open(std::int32_t call, std::size_t tasks, std::int32_t uses) {
+  /// The ends, [row][instance]; opens the call unless it is. `uses`: its tasks and readers.
+  std::int64_t* open(std::int32_t call, std::size_t rows, std::int32_t uses) {
     if (buffer_of_[call] < 0) {
-      take_buffer(call, tasks, uses);
+      take_buffer(call, rows, uses);
     }
     return buffers_[buffer_of_[call]].ends.data();
   }
 
-  /// The ends of one task of an open call.
-  std::int64_t* end(std::int32_t call, std::int32_t local) {
-    return buffers_[buffer_of_[call]].ends.data() + local * instances_;
+  /// The ends in one row of an open call.
+  std::int64_t* end(std::int32_t call, std::int32_t row) {
+    return buffers_[buffer_of_[call]].ends.data() + row * instances_;
   }
 
   void release(std::int32_t call, std::int32_t uses) {
@@ -40,7 +40,7 @@ class OpenCalls {
     std::int32_t uses = 0;
   };
 
-  void take_buffer(std::int32_t call, std::size_t tasks, std::int32_t uses) {
+  void take_buffer(std::int32_t call, std::size_t rows, std::int32_t uses) {
     if (free_.empty()) {
       free_.push_back(static_cast<std::int32_t>(buffers_.size()));
       buffers_.emplace_back();
@@ -49,8 +49,8 @@ class OpenCalls {
     free_.pop_back();
     Buffer& buffer = buffers_[buffer_of_[call]];
     buffer.uses = uses;
-    if (buffer.ends.size() < tasks * instances_) {
-      buffer.ends.resize(tasks * instances_);
+    if (buffer.ends.size() < rows * instances_) {
+      buffer.ends.resize(rows * instances_);
     }
   }
 

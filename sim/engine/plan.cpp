@@ -121,6 +121,7 @@ Plan make_plan(const Program& program) {
   for (const Template& list : program.templates) {
     plan.lists.push_back(plan_list(program, plan.blocks, list));
   }
+  assign_rows(plan);
   make_cohorts(program, plan);
   make_links(program, plan);
   match_messages(program, plan);

@@ -29,8 +29,9 @@ inline std::int32_t index_of(Cursor cursor) {
 /// out, here and between calls: the stream itself keeps that order.
 struct BlockWait {
   std::int32_t producer = 0;  ///< local
-  std::int32_t stream = 0;    ///< of the producer
-  std::int32_t index = 0;     ///< of the producer
+  std::int32_t stream = 0;    ///< of the producer, as the rest
+  std::int32_t index = 0;
+  std::int32_t row = -1;
 };
 
 struct BlockTask {
@@ -40,6 +41,7 @@ struct BlockTask {
   std::int32_t index = 0;     ///< among the block's tasks on its stream
   std::int32_t ordinal = -1;  ///< collectives: n-th of the kind in the block
   std::int32_t first_wait = 0, wait_count = 0;
+  std::int32_t row = -1;  ///< of its end among those kept of a call; -1: nobody reads it
 };
 
 struct BlockPlan {
@@ -57,6 +59,7 @@ struct BlockPlan {
   std::vector<OfKind> kinds;
   std::vector<std::int32_t> feeds_primary;  ///< streams some task of stream 0 waits for
   std::int32_t send = -1, receive = -1;     ///< local
+  std::int32_t rows = 0;                    ///< ends that somebody reads
   bool launches = false;                    ///< some launch offset is not 0
 
   const std::vector<std::int32_t>& on(std::int32_t stream) const;
@@ -67,7 +70,8 @@ struct CallWait {
   std::int32_t task = 0;  ///< local
   std::int32_t stream = 0;
   Cursor at = 0;              ///< the producer
-  std::int32_t producer = 0;  ///< the producer, local in its call
+  std::int32_t producer = 0;  ///< local in its call
+  std::int32_t row = -1;      ///< of its end in that call
   std::int32_t carried = -1;  ///< of the step before: slot among the values the next step reads
 };
 
@@ -135,5 +139,7 @@ std::vector<BlockPlan> plan_blocks(const Program& program);
 ListPlan plan_list(const Program& program,
                    const std::vector<BlockPlan>& blocks,
                    const Template& list);
+/// Gives a row to every task whose end another stream, call or instance reads.
+void assign_rows(Plan& plan);
 
 }  // namespace foretrain

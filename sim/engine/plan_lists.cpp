@@ -28,7 +28,7 @@ void place_task(const Block& block, std::int32_t local, BlockPlan& plan) {
     const std::int32_t producer = block.dependencies[task.first_dependency + d];
     const std::int32_t other = block.tasks[producer].stream;
     if (other != task.stream) {
-      plan.waits.push_back({producer, other, plan.tasks[producer].index});
+      plan.waits.push_back({producer, other, plan.tasks[producer].index, -1});
       ++entry.wait_count;
       if (task.stream == 0) {
         plan.feeds_primary.push_back(other);
@@ -175,6 +175,7 @@ class ListWriter {
                              producer.task->stream,
                              cursor_at(place.call, producer.index),
                              place.local,
+                             -1,
                              carried});
       ++plan_.calls[index].wait_count;
       plan_.calls[place.call].readers += wait.previous_step ? 0 : 1;
@@ -221,6 +222,29 @@ ListPlan plan_list(const Program& program,
                    const std::vector<BlockPlan>& blocks,
                    const Template& list) {
   return ListWriter(program, blocks, list).write();
+}
+
+void assign_rows(Plan& plan) {
+  const auto give_row = [](BlockPlan& block, std::int32_t local) {
+    std::int32_t& row = block.tasks[local].row;
+    row = row < 0 ? block.rows++ : row;
+    return row;
+  };
+  for (BlockPlan& block : plan.blocks) {
+    for (BlockWait& wait : block.waits) {
+      wait.row = give_row(block, wait.producer);
+    }
+    if (block.send >= 0) {
+      give_row(block, block.send);
+    }
+  }
+  for (ListPlan& list : plan.lists) {
+    for (CallWait& wait : list.waits) {
+      if (wait.carried < 0) {
+        wait.row = give_row(plan.blocks[list.calls[call_of(wait.at)].block], wait.producer);
+      }
+    }
+  }
 }
 
 }  // namespace foretrain

@@ -44,11 +44,12 @@ class TransferHistory {
     std::int64_t sum = 0;
     for (std::size_t left = size_; left > 0; --left) {
       const std::int64_t* times = times_.data() + slot_of(left - 1) * 2 * n_ + instance;
+      const std::int64_t begin = times[0];
       const std::int64_t end = times[n_];
-      if (end <= from) {
-        break;
+      sum += std::max<std::int64_t>(0, std::min(to, end) - std::max(from, begin));
+      if (begin <= from) {
+        break;  // those before ended by then
       }
-      sum += std::max<std::int64_t>(0, std::min(to, end) - std::max(from, times[0]));
     }
     return sum;
   }
