@@ -84,9 +84,10 @@ struct Call {
                dependency_count = 0;          ///< into Template::dependencies, by task
   std::int32_t message = -1;                  ///< blocks of one send or receive: which message
   std::int32_t stage = -1, micro_batch = -1;  ///< tags for labels
-  Duration launch_offset{};                   ///< host time from the step's sync point to this call
-  std::int64_t allocated_bytes = 0;           ///< taken when the call's first task starts
-  std::int64_t freed_bytes = 0;               ///< given back when its last task ends
+  std::int32_t work_class = -1;      ///< calls that would be alike if every stage were; -1: none
+  Duration launch_offset{};          ///< host time from the step's sync point to this call
+  std::int64_t allocated_bytes = 0;  ///< taken when the call's first task starts
+  std::int64_t freed_bytes = 0;      ///< given back when its last task ends
 };
 
 struct Template {
@@ -169,10 +170,10 @@ FoldedProgram fold(const Program& program);
 /// The same program under other assumptions; used to split idle time (MODEL 8).
 Program without_factors(const Program& program);
 Program with_free_point_to_point(const Program& program);
-/// The work of kLocal and kCollective tasks scaled, on each stream of role kPrimary or kCollective
-/// by itself, so that every template with work there carries the mean over its ranks (weighted by
-/// multiplicity). Tasks with kOptimizer work stay. Templates that carry the mean already keep their
-/// blocks; others get scaled copies, each work to the nearest picosecond.
-Program with_equal_templates(const Program& program);
+/// Calls of one work class made equal: on each stream of role kPrimary or kCollective by itself,
+/// every call carries the mean over the calls of its class and the ranks that run them, to the
+/// picosecond. Calls that carry it already do not change; a block without tasks on a stream gets
+/// none there.
+Program with_equal_calls(const Program& program);
 
 }  // namespace foretrain

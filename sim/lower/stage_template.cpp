@@ -108,6 +108,7 @@ TemplateWriter::ComputeCall TemplateWriter::compute(const Action& action,
   blocking_send_ = -1;
   calls_.last().stage = action.stage;
   calls_.last().micro_batch = action.micro_batch;
+  calls_.last().work_class = static_cast<std::int32_t>(phase);
   const BlockFlops& flops = in_.blocks.flops(hooks.block);
   built_.flops.model += flops.model;
   built_.flops.recomputed += flops.recomputed;

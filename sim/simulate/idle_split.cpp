@@ -75,7 +75,7 @@ IdleSplit split_idle(const Program& full,
   if (has_point_to_point(kinder)) {
     kinder = with_free_point_to_point(kinder);
     split.point_to_point = saved(kinder);
-    kinder = with_equal_templates(kinder);
+    kinder = with_equal_calls(kinder);
     split.imbalance = saved(kinder);
   }
   split.bubble = left;

@@ -111,42 +111,57 @@ std::int64_t work_on(const Program& program, std::int32_t list, std::int32_t str
   return sum;
 }
 
-// Three ranks of the short stage and one of the long: mean (3 x 20 + 60) / 4 = 30 of compute, and
-// (3 x 4 + 8) / 4 = 5 of tp. The optimizer keeps its time.
-TEST(Variants, EqualTemplatesCarryTheMeanOfTheirRanks) {
-  TinyProgram tiny;
-  const std::vector<TinyTask> small = {
-      compute(16), collective(kTp, 4, {0}), compute(4, {1}), compute(7)};
-  std::vector<TinyTask> large = {
-      compute(50), collective(kTp, 8, {0}), compute(10, {1}), compute(9)};
-  const std::int32_t a = tiny.list(small);
-  const std::int32_t b = tiny.list(large);
-  for (Block& block : tiny.program.blocks) {
-    Task& task = block.tasks[0];
-    if (task.work[0] == 7 || task.work[0] == 9) {
-      std::swap(task.work[0], task.work[static_cast<int>(Resource::kOptimizer)]);
+/// Every task of a tiny program is a call; all of them in one class.
+void classify(Program& program) {
+  for (Template& list : program.templates) {
+    for (Call& call : list.calls) {
+      call.work_class = 0;
     }
+  }
+}
+
+// Three ranks with calls of 16 and 4, one with a call of 50 and one of 10: (3 x 20 + 60) / 8 = 15
+// each. A call outside the class keeps its time, and so does a call without tasks on the stream.
+TEST(Variants, EqualCallsCarryTheMeanOfTheirClass) {
+  TinyProgram tiny;
+  const std::int32_t a = tiny.list({compute(16), compute(4), collective(kTp, 4, {1}), compute(7)});
+  const std::int32_t b = tiny.list({compute(50), compute(10), collective(kTp, 8, {1}), compute(9)});
+  classify(tiny.program);
+  for (Template& list : tiny.program.templates) {
+    list.calls[2].work_class = 1;
+    list.calls[3].work_class = -1;
   }
   tiny.instance(a, {0, -1});
   tiny.program.instances[0].multiplicity = 3;
   tiny.instance(b, {1, -1});
-  const Program equal = with_equal_templates(tiny.program);
-  EXPECT_EQ(work_on(equal, a, kCompute), 30 + 7);
-  EXPECT_EQ(work_on(equal, b, kCompute), 30 + 9);
-  EXPECT_EQ(work_on(equal, a, kTp), 5);
+  const Program equal = with_equal_calls(tiny.program);
+  EXPECT_EQ(work_on(equal, a, kCompute), 2 * 15 + 7);
+  EXPECT_EQ(work_on(equal, b, kCompute), 2 * 15 + 9);
+  EXPECT_EQ(work_on(equal, a, kTp), 5);  // (3 x 4 + 8) / 4
   EXPECT_EQ(work_on(equal, b, kTp), 5);
   EXPECT_EQ(program_faults(equal), std::vector<std::string>{});
 }
 
-TEST(Variants, EqualTemplatesStayAsTheyAre) {
+TEST(Variants, EqualCallsStayAsTheyAre) {
   TinyProgram tiny;
-  const std::int32_t a = tiny.list({compute(7), compute(13)});
-  const std::int32_t b = tiny.list({compute(13), compute(7)});
+  const std::int32_t a = tiny.list({compute(13), compute(13)});
+  const std::int32_t b = tiny.list({compute(13)});
+  classify(tiny.program);
   tiny.instance(a);
   tiny.instance(b);
-  const Program equal = with_equal_templates(tiny.program);
-  EXPECT_EQ(equal.blocks.size(), tiny.program.blocks.size());
-  EXPECT_EQ(work_on(equal, a, kCompute), 20);
+  const Program equal = with_equal_calls(tiny.program);
+  EXPECT_EQ(work_on(equal, a, kCompute), 26);
+  EXPECT_EQ(work_on(equal, b, kCompute), 13);
+}
+
+// A call without work takes the mean all the same: a stage without layers would have some.
+TEST(Variants, AnEmptyCallTakesTheMean) {
+  TinyProgram tiny;
+  const std::int32_t a = tiny.list({compute(0), compute(11)});
+  classify(tiny.program);
+  tiny.instance(a);
+  const Program equal = with_equal_calls(tiny.program);
+  EXPECT_EQ(work_on(equal, a, kCompute), 10);  // two calls of 11 / 2, rounded down
 }
 
 // Free messages take no time of their own but still order sender before receiver.

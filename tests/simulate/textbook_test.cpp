@@ -122,5 +122,30 @@ TEST(Textbook, DegreeOneOfAnythingIsItsAbsence) {
   EXPECT_EQ(chunks.run().report.step_time, base.step_time);
 }
 
+TEST(Textbook, UnequalStagesSplitIdleIntoImbalanceAndBubble) {
+  // 1 + 2 + 2 + 3 layers on four stages, m micro-batches: the last stage is never starved, so the
+  // step is the fill (1 + 2 + 2 forwards), m (F + B) of 3 layers, and the drain. With every stage
+  // at the mean of 2 layers the step would be (m + p - 1) (F + B) of 2 layers: bubble 3 x 2, the
+  // rest imbalance.
+  const Duration layer = layers_alone(1);
+  for (const std::int64_t m : {4, 8, 16}) {
+    TinyScenario scenario;
+    scenario.pp = 4;
+    scenario.gpus = 4;
+    scenario.batch = m;
+    scenario.costs = kFreeEnds;
+    const Expected<Scenario> uneven =
+        parse_scenario(scenario.json(), ".", {"parallelism.layers_per_stage=[1,2,2,3]"});
+    ASSERT_TRUE(uneven.has_value());
+    const Expected<Simulation> simulation = simulate(*uneven);
+    ASSERT_TRUE(simulation.has_value());
+    const StepReport& report = simulation->report;
+    EXPECT_EQ(report.step_time.count(), (layer * (3 * m + 5)).count());
+    EXPECT_EQ(report.breakdown.compute.count(), (layer * (2 * m)).count());
+    EXPECT_EQ(report.breakdown.bubble.count(), (layer * 6).count());
+    EXPECT_EQ(report.breakdown.imbalance.count(), (layer * (m - 1)).count());
+  }
+}
+
 }  // namespace
 }  // namespace foretrain

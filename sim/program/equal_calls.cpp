@@ -1,0 +1,121 @@
+#include "foretrain/program.h"
+
+#include <map>
+#include <utility>
+
+namespace foretrain {
+namespace {
+
+/// What a class of calls carries on one stream: summed over its calls and the ranks that run them.
+struct Carried {
+  Int128 work = 0;   ///< ps
+  Int128 calls = 0;  ///< calls of the class, whether they use the stream or not
+};
+
+bool is_scaled(const Program& program, const Task& task) {
+  const StreamRole role = program.streams[task.stream].role;
+  return (role == StreamRole::kPrimary || role == StreamRole::kCollective) &&
+         (task.kind == TaskKind::kLocal || task.kind == TaskKind::kCollective);
+}
+
+std::int64_t work_of(const Task& task) {
+  std::int64_t sum = 0;
+  for (const std::int64_t work : task.work) {
+    sum += work;
+  }
+  return sum;
+}
+
+/// Work of a block per stream.
+std::vector<Int128> totals_of(const Program& program, const Block& block) {
+  std::vector<Int128> totals(program.streams.size(), 0);
+  for (const Task& task : block.tasks) {
+    totals[task.stream] += is_scaled(program, task) ? work_of(task) : 0;
+  }
+  return totals;
+}
+
+/// Mean work of a call per (class, stream), rounded down.
+using Means = std::map<std::pair<std::int32_t, std::size_t>, std::int64_t>;
+
+Means means_of(const Program& program) {
+  std::vector<Int128> ranks(program.templates.size(), 0);
+  for (const Instance& instance : program.instances) {
+    ranks[instance.template_index] += instance.multiplicity;
+  }
+  std::vector<std::vector<Int128>> blocks;
+  for (const Block& block : program.blocks) {
+    blocks.push_back(totals_of(program, block));
+  }
+  std::map<std::pair<std::int32_t, std::size_t>, Carried> carried;
+  for (std::size_t t = 0; t < program.templates.size(); ++t) {
+    for (const Call& call : program.templates[t].calls) {
+      for (std::size_t s = 0; call.work_class >= 0 && s < program.streams.size(); ++s) {
+        Carried& sum = carried[{call.work_class, s}];
+        sum.work += ranks[t] * blocks[call.block][s];
+        sum.calls += ranks[t];
+      }
+    }
+  }
+  Means means;
+  for (const auto& [key, sum] : carried) {
+    means[key] = sum.calls > 0 ? static_cast<std::int64_t>(sum.work / sum.calls) : 0;
+  }
+  return means;
+}
+
+/// Scales the block's tasks on one stream to add up to `mean` exactly: rounding goes to the last
+/// one. A block with tasks but no work there takes it all in its last task; without tasks it stays
+/// as it is.
+void scale_stream(const Program& program, Block& block, std::int32_t stream, std::int64_t mean) {
+  const Int128 total = totals_of(program, block)[stream];
+  if (total == mean) {
+    return;
+  }
+  Task* last = nullptr;
+  std::int64_t placed = 0;
+  for (Task& task : block.tasks) {
+    if (task.stream != stream || !is_scaled(program, task)) {
+      continue;
+    }
+    for (std::int64_t& work : task.work) {
+      work = total == 0 ? 0 : static_cast<std::int64_t>(static_cast<Int128>(work) * mean / total);
+    }
+    placed += work_of(task);
+    if (last == nullptr || total == 0 || work_of(task) > 0) {
+      last = &task;
+    }
+  }
+  if (last != nullptr) {
+    last->work[static_cast<int>(Resource::kTensor)] += mean - placed;
+  }
+}
+
+}  // namespace
+
+Program with_equal_calls(const Program& program) {
+  const Means means = means_of(program);
+  Program result = program;
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> copies;  ///< (block, class)
+  for (Template& list : result.templates) {
+    for (Call& call : list.calls) {
+      if (call.work_class < 0) {
+        continue;
+      }
+      const auto [place, is_new] = copies.try_emplace(
+          {call.block, call.work_class}, static_cast<std::int32_t>(result.blocks.size()));
+      if (is_new) {
+        Block block = program.blocks[call.block];
+        for (std::size_t s = 0; s < program.streams.size(); ++s) {
+          scale_stream(
+              program, block, static_cast<std::int32_t>(s), means.at({call.work_class, s}));
+        }
+        result.blocks.push_back(std::move(block));
+      }
+      call.block = place->second;
+    }
+  }
+  return result;
+}
+
+}  // namespace foretrain
