@@ -18,11 +18,10 @@ struct Outcome {
   std::string out;
 };
 
-Outcome run(const std::string &line) {
-  const std::string command =
-      FORETRAIN_PROGRAM " topology " + line + " 2>/dev/null";
+Outcome run(const std::string& line) {
+  const std::string command = FORETRAIN_PROGRAM " topology " + line + " 2>/dev/null";
   Outcome outcome;
-  std::FILE *const pipe = popen(command.c_str(), "r");
+  std::FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) {
     return outcome;
   }
@@ -36,7 +35,7 @@ Outcome run(const std::string &line) {
   return outcome;
 }
 
-json result(const std::string &line, int code = 0) {
+json result(const std::string& line, int code = 0) {
   const Outcome outcome = run(line + " --json -");
   EXPECT_EQ(outcome.code, code) << line;
   return json::parse(outcome.out, nullptr, false);
@@ -65,17 +64,14 @@ TEST(TopologyCommand, Fields) {
 TEST(TopologyCommand, DefaultSize) {
   EXPECT_EQ(result("dgx-h100-ndr400 --path 17 3")["gpus"], 24);
   EXPECT_EQ(result("dgx-h100-ndr400 --path 0 7")["gpus"], 8);
-  EXPECT_EQ(result("dgx-h100-ndr400 --gpus 11")["nodes"], 2)
-      << "a partly used node is legal";
+  EXPECT_EQ(result("dgx-h100-ndr400 --gpus 11")["nodes"], 2) << "a partly used node is legal";
 }
 
 TEST(TopologyCommand, TextAndDot) {
   const Outcome text = run("h100-roce-clos --gpus 6144 --path 0 6143");
   EXPECT_EQ(text.code, 0);
-  for (const char *part :
-       {"6,144 GPUs", "bisection bandwidth", "core", "50.0 GB/s"}) {
-    EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n"
-                                                      << text.out;
+  for (const char* part : {"6,144 GPUs", "bisection bandwidth", "core", "50.0 GB/s"}) {
+    EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
   }
   const Outcome dot = run("dgx-h100-ndr400 --dot");
   EXPECT_EQ(dot.code, 0);
@@ -91,9 +87,8 @@ TEST(TopologyCommand, Faults) {
   const json beyond = result("dgx-h100-ndr400 --gpus 8 --path 0 8", 2);
   EXPECT_EQ(beyond["ok"], false);
   EXPECT_EQ(beyond["faults"][0]["pointer"], "/path");
-  EXPECT_EQ(result("h100-roce-clos --gpus 24577", 2)["faults"][0]["pointer"],
-            "/cluster/gpus");
+  EXPECT_EQ(result("h100-roce-clos --gpus 24577", 2)["faults"][0]["pointer"], "/cluster/gpus");
 }
 
-} // namespace
-} // namespace foretrain
+}  // namespace
+}  // namespace foretrain
