@@ -55,6 +55,10 @@ TEST(ReportJson, HasTheDocumentedKeys) {
                         "steps",
                         "simulation"},
                        keys(json)));
+}
+
+TEST(ReportJson, PartsHaveTheDocumentedKeys) {
+  const Json json = Json::parse(report_json(sample_report()));
   EXPECT_EQ(keys(json["breakdown_s"]),
             (std::vector<std::string>{"compute",
                                       "recompute",

@@ -103,8 +103,8 @@ TEST(Straggler, ASlowNodeIsItsGpus) {
 
 TEST(Straggler, JitterOfRanksIsSeededAndUnfoldsThem) {
   TinyScenario jitter = job();
-  jitter.more =
-      R"(, "seed": 7, "perturbations": [{"kind": "jitter", "scope": "rank", "distribution": "lognormal", "sigma": 0.05}])";
+  jitter.more = R"(, "seed": 7, "perturbations": [{"kind": "jitter", "scope": "rank",)"
+                R"( "distribution": "lognormal", "sigma": 0.05}])";
   const Simulation once = jitter.run();
   EXPECT_EQ(once.report.step_time, jitter.run().report.step_time);
   EXPECT_EQ(once.report.simulation.ranks_simulated, 16);

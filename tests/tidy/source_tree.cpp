@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -87,13 +88,17 @@ std::size_t end_of_blank(std::string_view text, std::size_t i) {
   return text.size();
 }
 
-/// What stands between the last ';', '{' or '}' and an opening brace.
+/// What stands between the last ';', '{' or '}', or the last preprocessor line, and an opening
+/// brace.
 std::string_view head_before(std::string_view code, std::size_t brace) {
   const std::size_t last =
       brace == 0 ? std::string_view::npos : code.find_last_of(";{}", brace - 1);
   const std::size_t from = last == std::string_view::npos ? 0 : last + 1;
-  const std::string_view head = code.substr(from, brace - from);
-  const std::size_t first = head.find_first_not_of(" \n#");
+  std::string_view head = code.substr(from, brace - from);
+  if (const std::size_t hash = head.rfind('#'); hash != std::string_view::npos) {
+    head.remove_prefix(std::min(head.find('\n', hash), head.size()));
+  }
+  const std::size_t first = head.find_first_not_of(" \n");
   return first == std::string_view::npos ? std::string_view() : head.substr(first);
 }
 
@@ -108,6 +113,41 @@ bool opens_a_scope(std::string_view head) {
     }
   }
   return head.starts_with("template") && !opens_a_function(head);
+}
+
+/// The words of a text with nothing but letters, digits, '_', ':', '<' and '>' in them.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : text) {
+    const bool joins = std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+                       std::string_view("_:<>").find(c) != std::string_view::npos;
+    if (joins) {
+      word.push_back(c);
+    } else if (!word.empty()) {
+      words.push_back(std::exchange(word, {}));
+    }
+  }
+  if (!word.empty()) {
+    words.push_back(word);
+  }
+  return words;
+}
+
+/// The type whose definition a head begins; "" if it begins something else.
+std::string type_in(std::string_view head) {
+  static const std::set<std::string> kPrefixes = {"struct", "class", "union", "enum", "nodiscard"};
+  if (head.starts_with("template")) {
+    const std::size_t end = head.find(">\n");
+    head.remove_prefix(end == std::string_view::npos ? head.size() : end + 2);
+  }
+  const std::vector<std::string> words = words_of(head);
+  if (words.empty() || words.front() == "nodiscard" || !kPrefixes.contains(words.front())) {
+    return "";
+  }
+  const auto name = std::ranges::find_if(
+      words, [](const std::string& word) { return !kPrefixes.contains(word); });
+  return name == words.end() || *name == ":" ? "" : *name;
 }
 
 std::size_t matching_brace(std::string_view code, std::size_t open) {
@@ -186,6 +226,34 @@ std::vector<FunctionExtent> functions_in(std::string_view code) {
     i = close == code.size() ? std::string_view::npos : code.find('{', close);
   }
   return functions;
+}
+
+std::vector<TypeDefinition> types_in(std::string_view code) {
+  std::vector<TypeDefinition> types;
+  std::vector<std::string> scopes;  // with "" for what gives no name to other files
+  for (std::size_t i = code.find_first_of("{}"); i != std::string_view::npos;
+       i = code.find_first_of("{}", i + 1)) {
+    if (code[i] == '}') {
+      if (!scopes.empty()) {
+        scopes.pop_back();
+      }
+      continue;
+    }
+    const std::string_view head = head_before(code, i);
+    const std::vector<std::string> words = words_of(head);
+    const bool visible = std::ranges::find(scopes, "") == scopes.end();
+    if (const std::string type = type_in(head); visible && !type.empty()) {
+      std::string name;
+      for (const std::string& scope : scopes) {
+        name += scope + "::";
+      }
+      const auto line = std::ranges::count(code.substr(0, i), '\n') + 1;
+      types.push_back({name + type, static_cast<int>(line)});
+    }
+    const bool named_space = words.size() > 1 && head.starts_with("namespace ");
+    scopes.push_back(named_space ? words[1] : "");
+  }
+  return types;
 }
 
 }  // namespace foretrain::tidy

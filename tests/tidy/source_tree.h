@@ -40,4 +40,11 @@ struct FunctionExtent {
 };
 std::vector<FunctionExtent> functions_in(std::string_view code);
 
+/// A type defined where other files can see its name: at namespace scope, no namespace unnamed.
+struct TypeDefinition {
+  std::string name;  ///< with its namespaces
+  int line = 0;      ///< of its opening brace, from 1
+};
+std::vector<TypeDefinition> types_in(std::string_view code);
+
 }  // namespace foretrain::tidy

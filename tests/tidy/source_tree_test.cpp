@@ -19,6 +19,7 @@ TEST(SourceText, BlanksCommentsAndLiteralsButKeepsLines) {
 
 TEST(SourceText, MeasuresFunctionsAndNotTables) {
   const std::string code =
+      "#include <map>\n"
       "namespace a {\n"
       "struct S {\n"
       "  int f() const {\n"
@@ -35,10 +36,39 @@ TEST(SourceText, MeasuresFunctionsAndNotTables) {
       "}\n";
   const auto functions = functions_in(code);
   ASSERT_EQ(functions.size(), 2U);
-  EXPECT_EQ(functions[0].first_line, 3);
+  EXPECT_EQ(functions[0].first_line, 4);
   EXPECT_EQ(functions[0].lines, 3);
-  EXPECT_EQ(functions[1].first_line, 10);
+  EXPECT_EQ(functions[1].first_line, 11);
   EXPECT_EQ(functions[1].lines, 6);
+}
+
+TEST(SourceText, FindsTheTypesOtherFilesCanName) {
+  const std::string code =
+      "#pragma once\n"
+      "namespace a::b {\n"
+      "struct Declared;\n"
+      "struct First {\n"
+      "  struct Nested {};\n"
+      "};\n"
+      "template <typename T>\n"
+      "class Second final : First {};\n"
+      "enum class Third : int { kOne };\n"
+      "namespace {\n"
+      "struct Hidden {};\n"
+      "}\n"
+      "Third f(struct First& x) {\n"
+      "  struct Local {};\n"
+      "  const First list[] = {{}, {}};\n"
+      "}\n"
+      "}\n"
+      "union Fourth {};\n";
+  const auto types = types_in(code);
+  ASSERT_EQ(types.size(), 4U);
+  EXPECT_EQ(types[0].name, "a::b::First");
+  EXPECT_EQ(types[0].line, 4);
+  EXPECT_EQ(types[1].name, "a::b::Second");
+  EXPECT_EQ(types[2].name, "a::b::Third");
+  EXPECT_EQ(types[3].name, "Fourth");
 }
 
 TEST(SourceText, TheTreeIsRead) {

@@ -3,6 +3,7 @@
 #include "foretrain/schedule.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -95,6 +96,20 @@ TEST(Tree, EveryFolderOfSourcesHasItsTests) {
   folders.erase("timeline");
   for (const std::string& folder : folders) {
     EXPECT_TRUE(tested.contains(folder)) << "sim/" << folder << " has no tests/" << folder;
+  }
+}
+
+TEST(Tree, EveryTypeIsDefinedOnce) {
+  // Two types of one name break the one-definition rule: the linker keeps one of their inline
+  // functions for both.
+  std::map<std::string, std::string> places;
+  for (const SourceFile& file : source_tree()) {
+    for (const TypeDefinition& type : types_in(file.code)) {
+      const std::string place = file.path + ":" + std::to_string(type.line);
+      const auto [first, is_new] = places.emplace(type.name, place);
+      EXPECT_TRUE(is_new) << place << ": " << type.name << " is defined in " << first->second
+                          << " as well: put one in an unnamed namespace or give it another name";
+    }
   }
 }
 
