@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 /// Rule: on every shipped scenario the evaluators and the fold change nothing, to the picosecond.
-/// A batch of two micro-batches per pipeline stage keeps degrees and schedule and takes seconds
-/// where the file's own, event by event or rank by rank, takes minutes.
+/// A batch of one or two micro-batches per pipeline stage keeps degrees and schedule and takes
+/// seconds where the file's own, event by event or rank by rank, takes minutes.
 namespace foretrain {
 namespace {
 
