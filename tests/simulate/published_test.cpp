@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <fstream>
-#include <iostream>
 #include <sstream>
 #include <string>
 
@@ -41,15 +40,14 @@ std::string scenario_of(const PublishedStep& step) {
   const auto n = [](std::int64_t value) { return std::to_string(value); };
   return R"({"name": "published", "model": {"model_type": "gpt2", "n_embd": )" + n(step.hidden) +
          R"(, "n_layer": )" + n(step.layers) + R"(, "n_head": )" + n(step.heads) +
-         R"(, "vocab_size": 51200, "n_positions": 2048}, "cluster": {"topology": "dgx-a100-hdr200", "gpus": )" +
-         n(step.gpus) +
+         R"(, "vocab_size": 51200, "n_positions": 2048}, )" +
+         R"("cluster": {"topology": "dgx-a100-hdr200", "gpus": )" + n(step.gpus) +
          R"(}, "training": {"sequence_length": 2048, "dtype": "fp16", "global_batch_size": )" +
          n(step.batch) + R"(, "micro_batch_size": )" + n(step.micro_batch) +
          R"(}, "parallelism": {"tp": )" + n(step.tp) + R"(, "pp": )" + n(step.pp) + R"(, "vpp": )" +
          n(step.vpp) + R"(, "sharding": "none", "sequence_parallel": false}, "schedule": ")" +
-         (step.vpp > 1 ? "interleaved" : "1f1b") +
-         R"(", "recompute": {"mode": "full"}, "overlap": {"dp_grad": false, "dp_param": false}, "stack": ")" +
-         step.stack + "\"}";
+         (step.vpp > 1 ? "interleaved" : "1f1b") + R"(", "recompute": {"mode": "full"}, )" +
+         R"("overlap": {"dp_grad": false, "dp_param": false}, "stack": ")" + step.stack + "\"}";
 }
 
 std::string read_me() {
@@ -74,13 +72,11 @@ TEST(Published, ErrorsAreThoseOfTheReadMe) {
     const std::string row = "| " + std::string(step.model) + " | " + with_commas(step.gpus) +
                             " | " + fixed(step.measured_s, 2) + " s | " + fixed(simulated, 2) +
                             " s | " + (error < 0 ? "" : "+") + percent(error) + " |";
-    std::cout << row << "\n";
     EXPECT_NE(read.find(row), std::string::npos) << "README.md lacks: " << row;
     // No constant is fitted to these rows; far off means something is broken.
     EXPECT_LT(std::fabs(error), 0.15);
   }
   const std::string mean = "mean absolute error " + percent(sum / kSteps.size());
-  std::cout << mean << "\n";
   EXPECT_NE(read.find(mean), std::string::npos) << "README.md lacks: " << mean;
 }
 
