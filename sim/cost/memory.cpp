@@ -79,9 +79,11 @@ MemoryPlan plan_memory(const MemoryInputs& in, std::int32_t pp_rank) {
   }
   const Peak peak = walk(in, pp_rank);
   plan.activations = peak.activations;
-  if (in.scenario.recompute.mode != RecomputeMode::kNone && peak.activations > 0) {
-    plan.activations += in.layer_working_set;
+  std::int64_t working_set = 0;
+  for (std::int32_t stage = pp_rank; stage < in.schedule.stages(); stage += in.schedule.size.pp) {
+    working_set = std::max(working_set, in.working_set[static_cast<std::size_t>(stage)]);
   }
+  plan.activations += working_set;
   plan.logits = peak.logits;
   plan.peak = plan.static_bytes() + plan.activations + plan.logits;
   plan.reserved =

@@ -21,6 +21,7 @@ struct MemoryPlan {
   std::int64_t buffers = 0;      ///< messages and gathers in transit
   std::int64_t peak = 0;         ///< sum of the above
   std::int64_t reserved = 0;     ///< peak with the allocator's band
+  bool gradients_whole = false;  ///< zero2 that shards nothing: all chunks are being accumulated
   std::int64_t static_bytes() const { return weights + gradients + optimizer + buffers; }
 };
 
@@ -40,7 +41,7 @@ struct MemoryInputs {
   std::vector<std::int64_t> parameters;   ///< per virtual stage, on one rank
   std::vector<std::int64_t> stash;        ///< per virtual stage and micro-batch, logits apart
   std::int64_t logits = 0;                ///< of the head, per micro-batch
-  std::int64_t layer_working_set = 0;     ///< full stash of a layer while it is recomputed
+  std::vector<std::int64_t> working_set;  ///< per virtual stage: added by a layer while recomputed
   std::int64_t boundary = 0;              ///< one message between stages
   std::int64_t largest_bucket_parameters = 0;
 };

@@ -26,15 +26,17 @@ std::vector<MemoryPlan> memory_of(const Scenario& scenario,
                                   const Schedule& schedule,
                                   const std::vector<StageSlice>& slices,
                                   const PartOperators& parts) {
-  MemoryInputs inputs{scenario, schedule, slices, {}, {}, 0, 0, 0, 0};
+  MemoryInputs inputs{scenario, schedule, slices, {}, {}, 0, {}, 0, 0};
   inputs.logits = parts.head().logits.value;
-  inputs.layer_working_set = stash_bytes(parts.layer(false)).value;
+  const std::int64_t recomputed =
+      stash_bytes(parts.layer(false)).value - stash_bytes(parts.layer(true)).value;
   inputs.boundary = parts.boundary().value;
   for (std::size_t stage = 0; stage < slices.size(); ++stage) {
     const StageSlice& slice = slices[stage];
     const std::vector<std::int64_t> parameters = part_parameters(scenario, slice);
     inputs.parameters.push_back(
         std::accumulate(parameters.begin(), parameters.end(), std::int64_t{0}));
+    inputs.working_set.push_back(parts.recomputed_layers(slice.layers) > 0 ? recomputed : 0);
     inputs.stash.push_back(parts.stash(slice).value - (slice.head ? inputs.logits : 0));
     for (const Bucket& bucket :
          gradient_buckets(scenario, slice, static_cast<std::int32_t>(stage))) {
@@ -49,24 +51,64 @@ std::vector<MemoryPlan> memory_of(const Scenario& scenario,
   return plans;
 }
 
-std::vector<NetworkFacts> network_of(const Placements& places, std::int64_t pp) {
-  std::vector<NetworkFacts> facts;
-  const LinkClass& first = places.link_classes.front();
-  const auto add = [&](const char* name, std::int32_t shape_index, std::int64_t size) {
-    if (shape_index < 0) {
+/// The groups of one dimension, as the slowest of them sits on the machine.
+class SlowestGroup {
+ public:
+  SlowestGroup(const ShapeTable& shapes, const LinkModel& links, CollectiveKind probe)
+      : shapes_(shapes), links_(links), probe_(probe) {}
+
+  void consider(std::int32_t index) {
+    if (index < 0) {
       return;
     }
-    const GroupShape& shape = places.shapes.shape(shape_index);
-    const bool inside = shape.nodes == 1;
-    facts.push_back(
-        {name, size, inside, inside ? shape.slowest_link_inside : shape.slowest_link_across});
-  };
-  const auto size_of = [&](std::int32_t index) {
-    return index < 0 ? 1 : places.shapes.shape(index).size;
-  };
-  add("tp", first.tensor, size_of(first.tensor));
-  add("dp", first.data, size_of(first.data));
-  add("pp", first.to_next, pp);
+    const GroupShape& shape = shapes_.shape(index);
+    crosses_ = crosses_ || shape.nodes > 1;
+    LinkModel links = links_;
+    links.free = false;
+    const Duration time = collective_cost(probe_, kProbe, shape, links).total();
+    if (slowest_ == nullptr || time > time_) {
+      slowest_ = &shape;
+      time_ = time;
+    }
+  }
+
+  void add_to(std::vector<NetworkFacts>& facts, const char* name, std::int64_t size) const {
+    if (slowest_ != nullptr) {
+      const bool inside = slowest_->nodes == 1;
+      facts.push_back({name,
+                       size,
+                       !crosses_,
+                       inside ? slowest_->slowest_link_inside : slowest_->slowest_link_across});
+    }
+  }
+
+ private:
+  static constexpr Bytes kProbe{64 << 20};
+  const ShapeTable& shapes_;
+  const LinkModel& links_;
+  CollectiveKind probe_;
+  const GroupShape* slowest_ = nullptr;
+  Duration time_{};
+  bool crosses_ = false;
+};
+
+std::vector<NetworkFacts> network_of(const Placements& places,
+                                     const LinkModel& links,
+                                     const Parallelism& degrees) {
+  SlowestGroup tensor(places.shapes, links, CollectiveKind::kAllReduce);
+  SlowestGroup data(places.shapes, links, CollectiveKind::kAllReduce);
+  SlowestGroup hops(places.shapes, links, CollectiveKind::kSendReceive);
+  for (const LinkClass& place : places.link_classes) {
+    tensor.consider(place.tensor);
+    data.consider(place.data);
+    if (place.pp_rank + 1 < degrees.pp) {
+      hops.consider(place.to_next);
+    }
+  }
+  std::vector<NetworkFacts> facts;
+  tensor.add_to(facts, "tp", degrees.tp);
+  data.add_to(facts, "dp", degrees.dp * degrees.cp);
+  hops.add_to(facts, "pp", degrees.pp);
   return facts;
 }
 
@@ -123,7 +165,7 @@ Expected<Lowered> lower(const Scenario& scenario) {
   facts.memory = memory_of(scenario, *schedule, slices, parts);
   facts.in_flight_peak = peak_in_flight(*schedule);
   facts.layer_stash = parts.layer(parts.recomputed_layers(1) > 0).stash;
-  facts.network = network_of(*places, scenario.parallelism.pp);
+  facts.network = network_of(*places, prices.links(), scenario.parallelism);
   facts.layers.assign(static_cast<std::size_t>(schedule->size.pp), 0);
   for (std::size_t stage = 0; stage < slices.size(); ++stage) {
     facts.layers[stage % facts.layers.size()] += slices[stage].layers;

@@ -85,8 +85,8 @@ Task StageBlocks::task_for(const Operator& op,
     task.kind = TaskKind::kCollective;
     task.stream = kTensorStream;
     task.group_kind = kTensorGroup;
-    task.bytes = bus_bytes(op.collective, op.payload, shape.size);
     if (!free) {
+      task.bytes = bus_bytes(op.collective, op.payload, shape.size);
       task.work = transfer_work(collective_cost(op.collective, op.payload, shape, prices_.links()));
     }
     return task;

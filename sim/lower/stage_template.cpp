@@ -11,6 +11,10 @@
 namespace foretrain {
 namespace {
 
+/// Work classes beside the two phases: calls that would be alike if every stage were.
+constexpr std::int32_t kReductionClass = 2;
+constexpr std::int32_t kGatherClass = 3;
+
 constexpr Bytes kScalar{4};  ///< an fp32 number: gradient norm, loss
 
 /// Writes one template. Member functions append calls; their order is the host's issue order.
@@ -234,6 +238,7 @@ void TemplateWriter::reduce_chunk(std::int32_t stage, const ComputeCall& last, b
                    {bucket.parameters * element},
                    sharded() ? "dp reduce-scatter gradients" : "dp all-reduce gradients");
     calls_.last().stage = stage;
+    calls_.last().work_class = kReductionClass;
     const std::int32_t ready =
         overlapped ? last.hooks->part_last[static_cast<std::size_t>(bucket.first_part)]
                    : last.hooks->last_compute;
@@ -341,6 +346,7 @@ void TemplateWriter::gather_parameters() {
                                            {bucket.parameters * element},
                                            "dp all-gather parameters");
       calls_.last().stage = stage;
+      calls_.last().work_class = kGatherClass;
       calls_.wait(0, built_.body.step_end_task);
       gathers_.push_back({bucket, task});
     }

@@ -187,6 +187,32 @@ void add_memory(const Scenario& scenario, StepReport& report) {
                                                                             : Fit::kYes;
 }
 
+/// What the verdict hangs on, and a sharding that saved nothing.
+void add_memory_notes(const Scenario& scenario, const StepFacts& facts, StepReport& report) {
+  const MemoryPlan& heaviest = facts.memory[static_cast<std::size_t>(report.memory_peak_stage)];
+  if (report.fits == Fit::kNo) {
+    const std::int64_t missing = report.memory_peak + kContextBytes - report.memory_capacity;
+    report.notes.push_back("does not fit by " + human_bytes(missing) + " on stage " +
+                           std::to_string(report.memory_peak_stage) + ": states " +
+                           human_bytes(heaviest.static_bytes()) + ", activations " +
+                           human_bytes(heaviest.activations + heaviest.logits) + ", context " +
+                           human_bytes(kContextBytes));
+    const bool states = heaviest.static_bytes() > heaviest.activations + heaviest.logits;
+    report.notes.push_back(states
+                               ? "states shrink with tp, pp and sharding (zero1, zero2) over dp"
+                               : "activations shrink with tp, recompute and a smaller micro-batch");
+  }
+  const bool whole = std::all_of(facts.memory.begin(),
+                                 facts.memory.end(),
+                                 [](const MemoryPlan& plan) { return plan.gradients_whole; });
+  if (scenario.parallelism.sharding == Sharding::kZero2 && whole) {
+    report.notes.push_back(
+        "zero2 saves nothing over zero1 here: with one or two chunks a rank all gradients are "
+        "being "
+        "accumulated (stack.gradient_reduction \"micro_batch\" reduces after each micro-batch)");
+  }
+}
+
 void add_network(const StepFacts& facts, const Means& means, StepReport& report) {
   for (const NetworkFacts& group : facts.network) {
     NetworkReport row;
@@ -339,6 +365,7 @@ StepReport assemble_report(const Scenario& scenario,
   report.breakdown = breakdown_of(means, report.step_time, idle);
   report.stages = stages_of(scenario, lowered.facts, program, timeline, report.step_time);
   add_memory(scenario, report);
+  add_memory_notes(scenario, lowered.facts, report);
   add_network(lowered.facts, means, report);
   report.steps = statistics_of(timeline);
   add_words(scenario, report);

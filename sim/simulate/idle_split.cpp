@@ -48,9 +48,13 @@ Duration step_time(const Timeline& timeline) {
 }
 
 Duration mean_idle(const Program& program, const Timeline& timeline) {
-  const Int128 sum = sum_over_ranks(
-      program, timeline, [](const RankAccount& account) { return account.idle.count(); });
   const auto steps = static_cast<std::int64_t>(timeline.step_ends.size()) - 1;
+  const Duration run = timeline.step_ends.back() - timeline.step_ends.front();
+  // A rank's own window ends with its own optimizer: what the job's steps last beyond it is idle
+  // too.
+  const Int128 sum = sum_over_ranks(program, timeline, [run](const RankAccount& account) {
+    return (account.idle + run - account.window).count();
+  });
   return mean_of(sum, rank_count(program), std::max<std::int64_t>(steps, 1));
 }
 
@@ -75,6 +79,8 @@ IdleSplit split_idle(const Program& full,
   if (has_point_to_point(kinder)) {
     kinder = with_free_point_to_point(kinder);
     split.point_to_point = saved(kinder);
+  }
+  if (kinder.templates.size() > 1) {
     kinder = with_equal_calls(kinder);
     split.imbalance = saved(kinder);
   }
@@ -83,7 +89,8 @@ IdleSplit split_idle(const Program& full,
 }
 
 int idle_split_runs(const Program& full, const Program& folded) {
-  return (is_perturbed(full) ? 1 : 0) + (has_point_to_point(folded) ? 2 : 0);
+  return (is_perturbed(full) ? 1 : 0) + (has_point_to_point(folded) ? 1 : 0) +
+         (folded.templates.size() > 1 ? 1 : 0);
 }
 
 std::vector<StragglerCost> straggler_costs(const Scenario& scenario,

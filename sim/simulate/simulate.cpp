@@ -1,5 +1,6 @@
 #include "foretrain/simulate.h"
 
+#include "sim/base/format.h"
 #include "sim/simulate/parts.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ std::int64_t peak_rss_bytes() {
 }
 
 /// Above this many records the critical path is left out rather than the memory spent.
-constexpr std::int64_t kMostSpans = 1'000'000;
+constexpr std::int64_t kMostSpans = 2'500'000;
 
 std::int64_t span_count(const Program& program, int steps) {
   std::int64_t spans = 0;
@@ -157,6 +158,12 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
                              split_idle(lowered->program, classes, idle, run_options, runs),
                              options.flops_convention);
     report.critical_path = path_of(classes, run_options, runs);
+    if (report.critical_path.empty()) {
+      report.notes.push_back("longest path left out: it would take more than " +
+                             with_commas(kMostSpans) + " task records");
+    } else if (options.steps > 1) {
+      report.notes.push_back("the longest path is that of the last step");
+    }
     report.stragglers = straggler_costs(scenario, *lowered, report.step_time, run_options, runs);
   }
   SimulationFacts& facts = report.simulation;

@@ -149,5 +149,35 @@ TEST(Conservation, ActivationsAreLayersTimesMicroBatchesInFlight) {
   }
 }
 
+TEST(Conservation, RecomputationNeverKeepsMore) {
+  // Full recomputation keeps the input of each layer; one layer at a time has the rest again.
+  TinyScenario tiny;
+  tiny.gpus = 1;
+  const auto activations = [&tiny](const std::string& recompute) {
+    tiny.more = R"(, "recompute": )" + recompute;
+    return tiny.run().report.stages.front().memory.activations;
+  };
+  const std::int64_t none = activations(R"({"mode": "none"})");
+  EXPECT_EQ(activations(R"({"mode": "full", "layers": 0})"), none);
+  EXPECT_EQ(activations(R"({"mode": "full", "layers": 1})"), none);
+  EXPECT_LE(activations(R"({"mode": "selective"})"), none);
+  const std::int64_t input = 2048 * 1024 * 2;
+  const std::int64_t head = 2 * input;  // the final norm's input and the logits' input
+  const std::int64_t layer = (none - head) / 8;
+  EXPECT_EQ(activations(R"({"mode": "full"})"), head + 8 * input + (layer - input));
+  EXPECT_EQ(activations(R"({"mode": "full", "layers": 3})"),
+            head + 5 * layer + 3 * input + (layer - input));
+}
+
+TEST(Conservation, BusBandwidthStaysBelowTheLink) {
+  TinyScenario tiny;
+  tiny.tp = 2;
+  tiny.gpus = 2;
+  tiny.costs = R"({"model": "constant", "embedding_and_head": "free"})";
+  const NetworkReport tensor = tiny.run().report.network.front();
+  EXPECT_LE(tensor.bus_bandwidth, 450e9);
+  EXPECT_GT(tensor.bus_bandwidth, 0.999 * 450e9);
+}
+
 }  // namespace
 }  // namespace foretrain
