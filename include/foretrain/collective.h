@@ -28,7 +28,10 @@ struct LinkModel {
   Duration across_hop{};         ///< added per hop between nodes
   Duration fixed{};              ///< start-up of each collective
   bool topology_latency = true;  ///< count the links' own latencies
-  bool free = false;             ///< every transfer takes zero time
+  /// Reductions and broadcasts between nodes may take a tree where it is faster than the ring, as
+  /// NCCL does for small buffers.
+  bool trees = false;
+  bool free = false;  ///< every transfer takes zero time
   /// Of a hierarchical collective's shorter part (in-node or between nodes), the share hidden under
   /// the longer by pipelining chunks: 0 = phase after phase, 1 = only the longer counts.
   double phase_overlap = 0.0;
@@ -40,7 +43,7 @@ struct CollectiveCost {
   Duration across{};  ///< bytes over NICs
   Duration latency{};
   std::int64_t sent_bytes = 0;  ///< by one rank
-  std::string_view algorithm;   ///< "ring", "hierarchical", "none" (group of one)
+  std::string_view algorithm;   ///< "ring", "hierarchical", "tree", "none" (group of one)
   bool across_limits = false;   ///< which link bounds it
   Duration total() const { return inside + across + latency; }
 };

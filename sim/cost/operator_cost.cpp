@@ -33,6 +33,7 @@ LinkModel link_model(const Scenario& scenario) {
   links.inside_efficiency = hardware.nvlink_efficiency;
   links.across_efficiency = hardware.nic_efficiency;
   links.across_hop = hardware.collective_latency_hop;
+  links.trees = true;
   links.phase_overlap = hardware.collective_phase_overlap;
   links.fixed = hardware.collective_latency_inside;
   return links;

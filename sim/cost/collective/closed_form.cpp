@@ -2,6 +2,7 @@
 #include "sim/base/check.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 /// Every formula here is MODEL 4.
@@ -123,6 +124,36 @@ CollectiveCost broadcast(Bytes bytes, const Wire& wire, bool even) {
   return cost;
 }
 
+std::int64_t tree_depth(std::int64_t nodes) {
+  return std::bit_width(static_cast<std::uint64_t>(nodes - 1));
+}
+
+/// Double binary tree between nodes, a chain inside them (NCCL 2.4): log2 N hops up and down
+/// instead of N - 1 around, for the whole of each member's share instead of (N - 1)/N of it.
+CollectiveCost tree_all_reduce(Bytes bytes, const Wire& wire) {
+  CollectiveCost cost;
+  cost.inside = share_time(bytes, 2 * (wire.k - 1), wire.k, wire.inside);
+  cost.across = share_time(bytes, 2, wire.k, wire.across);
+  cost.latency = 2 * ((wire.k - 1) * wire.inside_hop + tree_depth(wire.nodes) * wire.across_hop);
+  cost.sent_bytes = share_bytes(bytes, 2 * (wire.n - 1), wire.n);
+  cost.algorithm = "tree";
+  overlap_phases(cost, wire.phase_overlap);
+  return cost;
+}
+
+/// The faster of what is there and a tree; a tree needs as many members in every node.
+CollectiveCost or_tree(CollectiveKind kind, Bytes bytes, const Wire& wire, CollectiveCost cost) {
+  if (kind == CollectiveKind::kAllReduce) {
+    const CollectiveCost tree = tree_all_reduce(bytes, wire);
+    return tree.total() < cost.total() ? tree : cost;
+  }
+  if (kind == CollectiveKind::kBroadcast && tree_depth(wire.nodes) < wire.nodes - 1) {
+    cost.latency -= (wire.nodes - 1 - tree_depth(wire.nodes)) * wire.across_hop;
+    cost.algorithm = "tree";
+  }
+  return cost;
+}
+
 CollectiveCost send_receive(Bytes bytes, const Wire& wire) {
   CollectiveCost cost;
   if (wire.nodes > 1) {
@@ -166,7 +197,11 @@ CollectiveCost collective_cost(CollectiveKind kind,
   if (group.size == 1 || bytes.value == 0) {
     return cost;
   }
-  cost = cost_of(kind, bytes, wire_of(group, links), group.even);
+  const Wire wire = wire_of(group, links);
+  cost = cost_of(kind, bytes, wire, group.even);
+  if (links.trees && group.nodes > 1 && group.even) {
+    cost = or_tree(kind, bytes, wire, cost);
+  }
   cost.across_limits = cost.across > cost.inside;
   cost.latency += links.fixed;
   if (links.free) {
