@@ -81,9 +81,10 @@ std::string dimension_line(const DeviceMesh& mesh, const std::string& name) {
 std::string mesh_text(const DeviceMesh& mesh) {
   const MeshSize& size = mesh.size();
   const std::int64_t nodes = (mesh.ranks() + size.gpus_per_node - 1) / size.gpus_per_node;
-  std::string text = with_commas(mesh.ranks()) + (mesh.ranks() == 1 ? " rank, " : " ranks, ") +
-                     with_commas(nodes) + (nodes == 1 ? " node of " : " nodes of ") +
-                     with_commas(size.gpus_per_node) + " GPUs, order " + size.order +
+  std::string text = with_commas(mesh.ranks()) + " " + plural("rank", mesh.ranks()) + ", " +
+                     with_commas(nodes) + " " + plural("node", nodes) + " of " +
+                     with_commas(size.gpus_per_node) + " " + plural("GPU", size.gpus_per_node) +
+                     ", order " + size.order +
                      " (innermost first)\n\n  group   size   groups  where          ranks\n";
   for (const std::string& name : dimensions(size)) {
     text += dimension_line(mesh, name);
@@ -110,14 +111,19 @@ int cmd_mesh(int argc, char** argv) {
   CLI::App app("Ranks, coordinates and communication groups of a parallel layout.", "mesh");
   MeshSize size;
   std::string json_target;
-  app.add_option("--tp", size.tp, "tensor-parallel degree");
-  app.add_option("--cp", size.cp, "context-parallel degree");
-  app.add_option("--dp", size.dp, "data-parallel degree");
-  app.add_option("--pp", size.pp, "pipeline-parallel degree");
-  app.add_option("--ep", size.ep, "expert-parallel degree (reuses ranks of tp x cp x dp)");
-  app.add_option("--etp", size.etp, "tensor-parallel degree of the experts");
-  app.add_option("--order", size.order, "dimensions, innermost first")->capture_default_str();
-  app.add_option("--gpus-per-node", size.gpus_per_node, "GPUs in a node")->capture_default_str();
+  app.add_option("--tp", size.tp, "tensor-parallel degree")->check(whole_number());
+  app.add_option("--cp", size.cp, "context-parallel degree")->check(whole_number());
+  app.add_option("--dp", size.dp, "data-parallel degree")->check(whole_number());
+  app.add_option("--pp", size.pp, "pipeline-parallel degree")->check(whole_number());
+  app.add_option("--ep", size.ep, "expert-parallel degree (reuses ranks of tp x cp x dp)")
+      ->check(whole_number());
+  app.add_option("--etp", size.etp, "tensor-parallel degree of the experts")->check(whole_number());
+  app.add_option("--order", size.order, "dimensions, innermost first")
+      ->capture_default_str()
+      ->check(not_empty());
+  app.add_option("--gpus-per-node", size.gpus_per_node, "GPUs in a node")
+      ->capture_default_str()
+      ->check(whole_number());
   add_json_option(app, json_target);
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;

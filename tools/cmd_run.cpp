@@ -39,13 +39,15 @@ struct RunLine {
 };
 
 void add_options(CLI::App& app, RunLine& line) {
-  app.add_option("scenario", line.scenario, "preset name, or path of a scenario file")->required();
+  app.add_option("scenario", line.scenario, "preset name, or path of a scenario file")
+      ->required()
+      ->check(not_empty());
   app.add_option("--set", line.overrides, "PATH=VALUE, e.g. parallelism.pp=8; may be repeated")
       ->type_name("P=V")
       ->take_all()
       ->expected(1);
   app.add_option("--steps", line.options.steps, "steps to measure after warming up")
-      ->check(CLI::Range(1, 100000));
+      ->check(whole_number(1, 100000));
   app.add_flag(
       "--all-ranks", line.options.all_ranks, "simulate every rank, none stands for another");
   app.add_option("--evaluator", line.evaluator, "auto, event or dataflow")
@@ -55,10 +57,12 @@ void add_options(CLI::App& app, RunLine& line) {
   app.add_option("--trace",
                  line.trace,
                  "write the steps as a trace: NAME.speedscope.json in speedscope's format, another "
-                 "name as a Chrome trace; .gz at the end compresses")
-      ->type_name("FILE");
+                 "name as a Chrome trace; .gz at the end compresses; - is standard output")
+      ->type_name("FILE|-")
+      ->check(not_empty());
   app.add_option("--trace-ranks", line.trace_ranks, "ranks to show, e.g. 0,8-15 (one per stage)")
-      ->type_name("LIST");
+      ->type_name("LIST")
+      ->check(not_empty());
   add_json_option(app, line.json);
 }
 
@@ -138,10 +142,14 @@ int write_trace(const Scenario& scenario, Simulation& simulation, const RunLine&
           ? speedscope_profile(simulation.program, simulation.timeline, options)
           : chrome_trace(simulation.program, simulation.timeline, options);
   std::fprintf(stderr,
-               "trace: %zu of %s ranks, %s of JSON\n",
+               "trace: %zu of %s %s, %s of JSON\n",
                shown.size(),
                with_commas(scenario.cluster.gpus).c_str(),
+               plural("rank", scenario.cluster.gpus).c_str(),
                human_bytes(static_cast<std::int64_t>(text.size())).c_str());
+  if (line.trace == "-") {
+    return write_output("-", text);
+  }
   const Expected<bool> written = write_text_file(line.trace, text);
   return written ? kExitDone : report_faults(written.error(), line.trace, "");
 }
@@ -150,6 +158,27 @@ Expected<Simulation> simulate_with_progress(const Scenario& scenario, SimulateOp
   ProgressLine progress;
   options.progress = [&progress](int done, int total) { progress.tell(done, total); };
   return simulate(scenario, options);
+}
+
+/// The text report, and where the trace lies.
+std::string page(const StepReport& report, const RunLine& line) {
+  TextStyle style;
+  style.width = terminal_width();
+  std::string text = report_text(report, style);
+  if (!line.trace.empty() && !report.deadlock) {
+    text += "trace        " + line.trace + ": open in " +
+            (for_speedscope(line.trace) ? "speedscope.app\n" : "ui.perfetto.dev\n");
+  }
+  return text;
+}
+
+/// Options that contradict each other, or would have no effect.
+std::vector<Diagnostic> check_line(const RunLine& line) {
+  std::vector<Diagnostic> faults = check_targets({{"trace", line.trace}, {"json", line.json}});
+  if (!line.trace_ranks.empty() && line.trace.empty()) {
+    faults.push_back({"/trace-ranks", "--trace-ranks has no effect without --trace", ""});
+  }
+  return faults;
 }
 
 int finish(const Scenario& scenario, Simulation& simulation, const RunLine& line) {
@@ -166,15 +195,13 @@ int finish(const Scenario& scenario, Simulation& simulation, const RunLine& line
       return status;
     }
   }
-  if (line.json != "-") {
-    TextStyle style;
-    style.width = terminal_width();
-    std::string text = report_text(report, style);
-    if (!line.trace.empty() && !report.deadlock) {
-      text += "trace        " + line.trace + ": open in " +
-              (for_speedscope(line.trace) ? "speedscope.app\n" : "ui.perfetto.dev\n");
+  if (line.trace == "-" && report.deadlock) {
+    std::fputs(page(report, line).c_str(), stderr);
+  } else if (line.trace != "-" && line.json != "-") {
+    const int status = write_output("-", page(report, line));
+    if (status != kExitDone) {
+      return status;
     }
-    std::fputs(text.c_str(), stdout);
   }
   return report.deadlock || report.fits == Fit::kNo ? kExitNegative : kExitDone;
 }
@@ -187,6 +214,10 @@ int cmd_run(int argc, char** argv) {
   add_options(app, line);
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
+  }
+  if (std::vector<Diagnostic> faults = check_line(line); !faults.empty()) {
+    return report_faults(
+        Faults{std::move(faults), FaultKind::kBadInput}, "foretrain run", line.json);
   }
   const Expected<Scenario> scenario = read_scenario(line.scenario, line.overrides);
   if (!scenario) {

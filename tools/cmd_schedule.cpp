@@ -7,12 +7,12 @@
 #include "foretrain/schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <limits>
-#include <sstream>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -41,12 +41,17 @@ void declare(CLI::App& app, Options& options) {
                   std::string("Schedules built:") + names);
   app.add_option("name", options.name, "a schedule, or a file of action lists (a rank per line)")
       ->type_name("NAME|FILE.csv")
-      ->required();
-  app.add_option("--pp", options.pp, "pipeline ranks");
-  app.add_option("--micro-batches", options.micro_batches, "micro-batches of one step");
-  app.add_option("--vpp", options.vpp, "chunks (virtual stages) per rank, 1 by default");
-  app.add_option("--group", options.group, "interleaved: micro-batches per group, pp by default");
-  app.add_option("--slices", options.slices, "seq1f1b: sequence slices per micro-batch");
+      ->required()
+      ->check(not_empty());
+  app.add_option("--pp", options.pp, "pipeline ranks")->check(whole_number());
+  app.add_option("--micro-batches", options.micro_batches, "micro-batches of one step")
+      ->check(whole_number());
+  app.add_option("--vpp", options.vpp, "chunks (virtual stages) per rank, 1 by default")
+      ->check(whole_number());
+  app.add_option("--group", options.group, "interleaved: micro-batches per group, pp by default")
+      ->check(whole_number());
+  app.add_option("--slices", options.slices, "seq1f1b: sequence slices per micro-batch")
+      ->check(whole_number());
   const auto cost = [&](const char* name, std::optional<std::string>& text, const char* what) {
     app.add_option(name, text, what)->type_name("TIME");
   };
@@ -62,7 +67,8 @@ void declare(CLI::App& app, Options& options) {
       ->type_name("atomic|sequential");
   app.add_flag("--csv", options.csv, "print the lists only: a rank per line");
   app.add_option("--svg", options.svg, "draw the timeline into FILE, or to standard output (-)")
-      ->type_name("FILE|-");
+      ->type_name("FILE|-")
+      ->check(not_empty());
   add_json_option(app, options.json);
 }
 
@@ -95,8 +101,11 @@ void check_shapes(const Options& options, std::vector<Diagnostic>& faults) {
     faults.push_back(
         {"/overlap_semantics", "unknown \"" + semantics + "\"", "atomic or sequential"});
   }
-  if (options.svg == "-" && options.json == "-") {
-    faults.push_back({"/svg", "standard output cannot hold both --svg - and --json -", ""});
+  for (Diagnostic& fault : check_targets({{"svg", options.svg}, {"json", options.json}})) {
+    faults.push_back(std::move(fault));
+  }
+  if (options.csv && options.svg == "-") {
+    faults.push_back({"/svg", "standard output cannot hold both --csv and --svg -", ""});
   }
 }
 
@@ -121,12 +130,17 @@ Expected<Schedule> named_schedule(const Options& options) {
 
 /// A file's lists; sizes given beside it must be those of the file.
 Expected<Schedule> file_schedule(const Options& options) {
+  errno = 0;
   std::ifstream file(options.name, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
+  std::string text;
+  std::array<char, 65536> block{};
+  while (file.read(block.data(), block.size()) || file.gcount() > 0) {
+    text.append(block.data(), static_cast<std::size_t>(file.gcount()));
+  }
+  if (!file.eof() || file.bad()) {
     return refuse_file(options.name, errno != 0 ? std::strerror(errno) : "cannot be read");
   }
-  Expected<Schedule> schedule = parse_schedule_csv(text.str());
+  Expected<Schedule> schedule = parse_schedule_csv(text);
   if (!schedule) {
     return schedule;
   }

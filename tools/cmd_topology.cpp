@@ -51,8 +51,9 @@ std::vector<Diagnostic> path_faults(const Request& request, std::int64_t gpus) {
     if (rank < 0 || rank >= gpus) {
       faults.push_back(
           {"/path",
-           "rank " + std::to_string(rank) + " is not one of the " + std::to_string(gpus) + " GPUs",
-           "ranks are 0 to " + std::to_string(gpus - 1)});
+           "rank " + std::to_string(rank) + " is not one of the " + std::to_string(gpus) + " " +
+               plural("GPU", gpus),
+           gpus == 1 ? "its only rank is 0" : "ranks are 0 to " + std::to_string(gpus - 1)});
     }
   }
   return faults;
@@ -155,8 +156,9 @@ std::string path_text(const Topology& topology, const Request& request) {
 std::string topology_text(const Topology& topology, const Request& request) {
   const TopologySpec& spec = topology.spec();
   std::string text = spec.name + ": " + spec.display_name + "\n";
-  text += "  " + with_commas(topology.gpus()) + " GPUs (" + spec.gpu.display_name + ") in " +
-          with_commas(topology.nodes()) + (topology.nodes() == 1 ? " node\n" : " nodes\n");
+  text += "  " + with_commas(topology.gpus()) + " " + plural("GPU", topology.gpus()) + " (" +
+          spec.gpu.display_name + ") in " + with_commas(topology.nodes()) + " " +
+          plural("node", topology.nodes()) + "\n";
   text += "  devices " + with_commas(static_cast<std::int64_t>(topology.devices().size())) + ": " +
           device_counts(topology) + "\n";
   text += "  links " + with_commas(static_cast<std::int64_t>(topology.links().size())) +
@@ -174,16 +176,23 @@ int cmd_topology(int argc, char** argv) {
   Request request;
   app.add_option("topology", request.name, "a preset's name or a path")
       ->required()
-      ->type_name("NAME|FILE");
+      ->type_name("NAME|FILE")
+      ->check(not_empty());
   app.add_option("--gpus", request.gpus, "GPUs to build (default: two nodes, or those of --path)")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   app.add_option("--path", request.path, "the route from rank A to rank B")
       ->expected(2)
+      ->check(whole_number())
       ->type_name("A B");
   app.add_flag("--dot", request.dot, "print the graph as Graphviz text");
   add_json_option(app, request.json_target);
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
+  }
+  if (request.dot && !request.path.empty() && request.json_target.empty()) {
+    const Diagnostic fault{
+        "/path", "--dot prints the graph alone, without --path", "leave one out"};
+    return report_faults(Faults{{fault}, FaultKind::kBadInput}, request.name, "");
   }
   const Expected<TopologySpec> spec = read_topology(request.name);
   if (!spec) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace foretrain {
@@ -44,7 +45,7 @@ constexpr std::string_view kExitCodes =
     "exit codes: 0 done; 1 the outcome is negative (out of memory, no layout, deadlock);\n"
     "            2 bad input; 3 a file that cannot be read or written; 130 interrupted\n";
 
-void print_help() {
+int print_help() {
   std::string text = "foretrain simulates the training of large models on clusters of GPUs.\n\n";
   text += "usage: foretrain COMMAND ... [--json FILE|-]\n\ncommands:\n";
   for (const Command& command : kCommands) {
@@ -55,7 +56,7 @@ void print_help() {
   text += "\nfirst steps: foretrain check llama3-405b-8k\n";
   text += "             foretrain COMMAND --help\n\n";
   text += kExitCodes;
-  std::fputs(text.c_str(), stdout);
+  return write_output("-", text);
 }
 
 int refuse_command(std::string_view word) {
@@ -76,26 +77,34 @@ void interrupted(int /*signal*/) {
   _exit(kExitInterrupted);
 }
 
+/// A closed standard stream must not become the first file opened: what is printed would land in
+/// it. Opened for reading only, standard output fails as a closed one does.
+void hold_standard_streams() {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    if (fcntl(stream, F_GETFD) == -1 && open("/dev/null", O_RDONLY) == -1) {
+      return;
+    }
+  }
+}
+
 int dispatch(int argc, char** argv) {
   const std::string_view word = argc > 1 ? argv[1] : "";
   if (word.empty()) {
-    print_help();
-    return kExitBadInput;
+    const int written = print_help();
+    return written == kExitDone ? kExitBadInput : written;
   }
   if (word == "--help" || word == "-h" || word == "help") {
-    print_help();
-    return kExitDone;
+    return print_help();
   }
   if (word == "--version") {
-    std::printf("foretrain %s\n", std::string(version()).c_str());
-    return kExitDone;
+    return write_output("-", "foretrain " + std::string(version()) + "\n");
   }
   for (const Command& command : kCommands) {
     if (command.name != word) {
       continue;
     }
     if (command.function == nullptr) {
-      return refuse_not_built(argc - 1, argv + 1);
+      return refuse_not_built(argc - 1, argv + 1, command.summary);
     }
     return command.function(argc - 1, argv + 1);
   }
@@ -107,6 +116,7 @@ int dispatch(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::signal(SIGINT, foretrain::interrupted);
+  foretrain::hold_standard_streams();
   try {
     return foretrain::dispatch(argc, argv);
   } catch (const std::exception& error) {

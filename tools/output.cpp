@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <vector>
+#include <filesystem>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -23,6 +24,27 @@ int fail_to_write(const std::string& target, int error) {
 
 bool write_all(std::FILE* file, const std::string& text) {
   return std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
+}
+
+/// Whether two names are one file, which need not be there yet; devices may be shared.
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  const std::filesystem::path first = std::filesystem::weakly_canonical(a, error);
+  if (error || std::filesystem::is_character_file(first, error)) {
+    return a == b && a == "-";
+  }
+  const std::filesystem::path second = std::filesystem::weakly_canonical(b, error);
+  return first == second || std::filesystem::equivalent(first, second, error);
+}
+
+/// "a whole number from 1 to 100000", as far as there are limits.
+std::string range_text(std::int64_t least, std::int64_t most) {
+  const bool below = least != std::numeric_limits<std::int64_t>::min();
+  const bool above = most != std::numeric_limits<std::int64_t>::max();
+  return "a whole number" +
+         (!below   ? ""
+          : !above ? ", at least " + std::to_string(least)
+                   : " from " + std::to_string(least) + " to " + std::to_string(most));
 }
 
 /// The JSON target of a line that could not be parsed, so that its fault goes where asked.
@@ -59,17 +81,59 @@ std::string flag_hint(const CLI::App& app, int argc, char** argv) {
 
 }  // namespace
 
+CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
+  const auto check = [least, most](const std::string& text) -> std::string {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc::result_out_of_range) {
+      return text + " is too large";
+    }
+    const bool whole = error == std::errc{} && end == text.data() + text.size();
+    return whole && value >= least && value <= most
+               ? ""
+               : "must be " + range_text(least, most) + ", not " + (text.empty() ? "empty" : text);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator not_empty() {
+  const auto check = [](const std::string& text) -> std::string {
+    return text.empty() ? "must not be empty" : "";
+  };
+  return CLI::Validator(check, "");
+}
+
 void add_json_option(CLI::App& app, std::string& target) {
   app.add_option("--json", target, "write the result as JSON to FILE, or to standard output (-)")
-      ->type_name("FILE|-");
+      ->type_name("FILE|-")
+      ->check(not_empty());
+}
+
+std::vector<Diagnostic> check_targets(
+    const std::vector<std::pair<std::string, std::string>>& targets) {
+  std::vector<Diagnostic> faults;
+  for (std::size_t first = 0; first < targets.size(); ++first) {
+    for (std::size_t second = first + 1; second < targets.size(); ++second) {
+      const auto& [name, target] = targets[first];
+      const auto& [other_name, other] = targets[second];
+      if (target.empty() || other.empty() || !same_file(target, other)) {
+        continue;
+      }
+      const std::string both = "--" + name + " and --" + other_name;
+      faults.push_back({"/" + name,
+                        target == "-" ? "standard output cannot hold both " + both + " (-)"
+                                      : both + " name the same file, " + target,
+                        "write one of them to another file"});
+    }
+  }
+  return faults;
 }
 
 std::optional<int> parse_options(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
-    std::fputs(app.help().c_str(), stdout);
-    return kExitDone;
+    return write_output("-", app.help());
   } catch (const CLI::ParseError& error) {
     const Faults faults{{{"", error.what(), flag_hint(app, argc, argv)}}, FaultKind::kBadInput};
     return report_faults(faults, "foretrain " + app.get_name(), json_target_of(argc, argv));
@@ -77,8 +141,16 @@ std::optional<int> parse_options(CLI::App& app, int argc, char** argv) {
   return std::nullopt;
 }
 
-int refuse_not_built(int argc, char** argv) {
+int refuse_not_built(int argc, char** argv, std::string_view summary) {
   const std::string name = argc > 0 ? argv[0] : "";
+  for (int index = 1; index < argc; ++index) {
+    const std::string_view word = argv[index];
+    if (word == "--help" || word == "-h") {
+      return write_output("-",
+                          "foretrain " + name + ": " + std::string(summary) +
+                              "\nnot built yet; foretrain --help lists the commands that are\n");
+    }
+  }
   const Faults faults{{{"", "the command \"" + name + "\" is not built yet", ""}},
                       FaultKind::kBadInput};
   return report_faults(faults, "foretrain " + name, json_target_of(argc, argv));
@@ -124,9 +196,13 @@ int write_output(const std::string& target, const std::string& text) {
   if (file == nullptr) {
     return fail_to_write(target, errno);
   }
-  const bool written = write_all(file, text);
-  const int error = errno;
-  if (std::fclose(file) != 0 || !written) {
+  bool written = write_all(file, text);
+  int error = errno;
+  if (std::fclose(file) != 0 && written) {
+    written = false;
+    error = errno;
+  }
+  if (!written) {
     if (replaceable) {
       std::remove(place.c_str());
     }

@@ -2,14 +2,20 @@
 
 #include "foretrain/diagnostic.h"
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 namespace CLI {
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace foretrain {
 
@@ -19,6 +25,12 @@ constexpr int kExitBadInput = 2;
 constexpr int kExitFile = 3;
 constexpr int kExitInterrupted = 130;
 
+/// Checks of an option's text, with messages for people: an integer within a range, and a text that
+/// is not empty.
+CLI::Validator whole_number(std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                            std::int64_t most = std::numeric_limits<std::int64_t>::max());
+CLI::Validator not_empty();
+
 /// Adds `--json FILE|-` to a command.
 void add_json_option(CLI::App& app, std::string& target);
 
@@ -26,8 +38,13 @@ void add_json_option(CLI::App& app, std::string& target);
 /// is over: after --help, or after a usage error (2, the nearest flag suggested).
 std::optional<int> parse_options(CLI::App& app, int argc, char** argv);
 
-/// Refuses a command that is not built, by name: exit code 2.
-int refuse_not_built(int argc, char** argv);
+/// Refuses a command that is not built, by name: exit code 2; --help says so and is exit code 0.
+int refuse_not_built(int argc, char** argv, std::string_view summary);
+
+/// Faults of outputs that would overwrite each other: two on standard output, or in one file. Each
+/// is an option's name and its target, empty when not given.
+std::vector<Diagnostic> check_targets(
+    const std::vector<std::pair<std::string, std::string>>& targets);
 
 /// Prints the faults of `source` (a scenario's name or path) to standard error as text, or as
 /// {"ok": false, "faults": [...]} to `json_target` unless that is empty; returns the exit code.

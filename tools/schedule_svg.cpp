@@ -105,7 +105,7 @@ class Drawing {
     const ScheduleSize& size = schedule_.size;
     return escaped(schedule_.name) + ": " + std::to_string(size.pp) + " pipeline ranks, " +
            (size.vpp > 1 ? std::to_string(size.vpp) + " chunks each, " : "") +
-           std::to_string(size.micro_batches) + " micro-batches";
+           std::to_string(size.micro_batches) + " " + plural("micro-batch", size.micro_batches);
   }
 
   std::string row(std::size_t rank) const {

@@ -44,7 +44,8 @@ std::string line(const char* name, const std::string& text) {
 std::string heading(const Schedule& schedule, const TypedCosts& costs) {
   const ScheduleSize& size = schedule.size;
   std::string text = schedule.name + " · pp " + std::to_string(size.pp) + " · " +
-                     with_commas(size.micro_batches) + " micro-batches";
+                     with_commas(size.micro_batches) + " " +
+                     plural("micro-batch", size.micro_batches);
   if (size.vpp > 1) {
     text += " · vpp " + std::to_string(size.vpp);
   }

@@ -89,6 +89,7 @@ struct SimulationFacts {
 struct ReportHeader {
   std::string model, cluster, precision, layout;  ///< ready to print
   std::string scenario_json;                      ///< the resolved scenario
+  std::string name;                               ///< the scenario's, as it stands in the file
 };
 
 struct BlockedLine {

@@ -55,6 +55,10 @@ std::string human_time(Duration duration) {
   return duration.count() == 0 ? "0 s" : std::to_string(duration.count()) + " ps";
 }
 
+std::string plural(const std::string& noun, std::int64_t count) {
+  return count == 1 ? noun : noun + (noun.ends_with("ch") ? "es" : "s");
+}
+
 std::string human_bytes(std::int64_t bytes) {
   return scaled(static_cast<double>(bytes), "B");
 }

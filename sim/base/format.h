@@ -11,6 +11,10 @@ namespace foretrain {
 /// 16384 -> "16,384"
 std::string with_commas(std::int64_t value);
 
+/// A noun after a count: plural("GPU", 1) == "GPU", plural("GPU", 8) == "GPUs",
+/// plural("micro-batch", 8) == "micro-batches".
+std::string plural(const std::string& noun, std::int64_t count);
+
 /// Four significant figures and a unit that fits: "6.31 s", "412.0 ms", "3.2 us", "850 ps".
 std::string human_time(Duration duration);
 

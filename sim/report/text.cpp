@@ -44,11 +44,14 @@ std::vector<std::string> split_items(const std::string& line) {
   return items;
 }
 
-/// Model and machine on a line, the layout below; run together where the first is too long for one.
+/// Scenario, model and machine on a line, the layout below; run together where the first is too
+/// long for one.
 std::string header_lines(const StepReport& report, const TextStyle& style) {
   std::vector<std::string> items;
-  for (const std::string* part :
-       {&report.header.model, &report.header.cluster, &report.header.precision}) {
+  for (const std::string* part : {&report.header.name,
+                                  &report.header.model,
+                                  &report.header.cluster,
+                                  &report.header.precision}) {
     if (!part->empty()) {
       const std::vector<std::string> more = split_items(*part);
       items.insert(items.end(), more.begin(), more.end());
@@ -152,11 +155,14 @@ std::string critical_path_line(const StepReport& report, const TextStyle& style)
 std::string simulated_line(const StepReport& report, const TextStyle& style) {
   const SimulationFacts& facts = report.simulation;
   const bool all = facts.ranks_simulated == facts.ranks_total;
-  std::vector<std::string> items = {all ? "all " + with_commas(facts.ranks_total) + " ranks"
-                                        : with_commas(facts.ranks_simulated) + " of " +
-                                              with_commas(facts.ranks_total) +
-                                              " ranks stand for all (identical by symmetry)",
-                                    with_commas(facts.tasks) + " tasks",
+  const std::string some =
+      facts.ranks_simulated == 1 ? " ranks stands for all" : " ranks stand for all";
+  std::vector<std::string> items = {facts.ranks_total == 1 ? "the only rank"
+                                    : all ? "all " + with_commas(facts.ranks_total) + " ranks"
+                                          : with_commas(facts.ranks_simulated) + " of " +
+                                                with_commas(facts.ranks_total) + some +
+                                                " (identical by symmetry)",
+                                    with_commas(facts.tasks) + " " + plural("task", facts.tasks),
                                     fixed(facts.wall_s, 2) + " s"};
   if (facts.peak_rss_bytes > 0) {
     items.push_back(human_bytes(facts.peak_rss_bytes));

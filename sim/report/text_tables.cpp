@@ -47,6 +47,20 @@ std::string communication_note(const StepReport& report, std::string_view key) {
   return "";
 }
 
+/// Whether a part is the communication of a group of one rank, or of no group at all.
+bool alone(const StepReport& report, std::string_view key) {
+  constexpr std::array<std::string_view, 5> kGroups = {"tp", "cp", "ep", "pp", "dp"};
+  return std::find(kGroups.begin(), kGroups.end(), key) != kGroups.end() &&
+         std::none_of(report.network.begin(), report.network.end(), [&](const NetworkReport& row) {
+           return row.group == key && row.size > 1;
+         });
+}
+
+/// "0.000 s" and "0.0 %": nothing of a part would be seen in its line.
+bool prints_as_zero(Duration part, Duration whole) {
+  return time_like(part, whole).starts_with("0.000 ") && percent(share_of(part, whole)) == "0.0 %";
+}
+
 }  // namespace
 
 std::string bar(double columns) {
@@ -108,10 +122,12 @@ std::string breakdown_lines(const StepReport& report, const TextStyle& style) {
   for (const BreakdownPart& part : breakdown_parts()) {
     const Duration time = report.breakdown.*part.member;
     const bool asked = part.member == &Breakdown::straggler && !report.stragglers.empty();
-    if (time.count() == 0 && !asked) {
+    const double share = share_of(time, report.step_time);
+    const bool nothing =
+        time.count() == 0 || (alone(report, part.key) && prints_as_zero(time, report.step_time));
+    if (nothing && !asked) {
       continue;
     }
-    const double share = share_of(time, report.step_time);
     Line line{pad("  " + std::string(part.label), 17) +
                   pad(time_like(time, report.step_time), 11, true) + pad(percent(share), 9, true) +
                   "  ",

@@ -1,8 +1,9 @@
+#include "sim/base/format.h"
 #include "sim/scenario/layout.h"
 #include "sim/scenario/rules.h"
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
 
 namespace foretrain {
 namespace {
@@ -11,50 +12,92 @@ std::string text(std::int64_t value) {
   return std::to_string(value);
 }
 
-/// The largest power of two, or else divisor, up to `most` that divides `count`.
-std::int64_t largest_divisor(std::int64_t count, std::int64_t most) {
-  for (std::int64_t divisor = std::min(count, most); divisor > 1; --divisor) {
-    if (count % divisor == 0) {
-      return divisor;
+/// The largest legal degree up to `most`; 1 is always offered.
+std::int64_t largest(std::int64_t most, const std::function<bool(std::int64_t)>& legal) {
+  constexpr std::int64_t kMostTried = 65536;
+  for (std::int64_t degree = std::min(most, kMostTried); degree > 1; --degree) {
+    if (legal(degree)) {
+      return degree;
     }
   }
   return 1;
+}
+
+/// Whether a tensor-parallel degree breaks none of its rules, those of other sections included.
+bool legal_tp(const Scenario& scenario, std::int64_t tp, bool kv_replication, const Rules& rules) {
+  const ModelConfig& model = scenario.model;
+  const Parallelism& p = scenario.parallelism;
+  const bool shared = model.kv_lora_rank > 0 || model.kv_heads % tp == 0 ||
+                      (kv_replication && tp % model.kv_heads == 0);
+  if (!shared || model.heads % tp != 0 || (model.experts == 0 && model.ffn % tp != 0)) {
+    return false;
+  }
+  if (!rules.sound({"/parallelism/cp"}) || p.cp > kLargestInteger / tp) {
+    return true;
+  }
+  if (p.cp_kind == ContextKind::kUlysses && model.heads / tp % p.cp != 0) {
+    return false;
+  }
+  if (p.sequence_parallel && tp > 1 && scenario.training.sequence_length % (tp * p.cp) != 0) {
+    return false;
+  }
+  const Int128 ranks = Int128{tp} * p.cp * p.pp;
+  return !rules.sound({"/parallelism/pp", "/cluster/gpus"}) || scenario.cluster.gpus % ranks == 0;
+}
+
+/// "largest tp here: 4", and kv_replication where that alone makes the degree asked for legal.
+std::string tp_hint(const Scenario& scenario, const Rules& rules) {
+  const Parallelism& p = scenario.parallelism;
+  const auto legal = [&](std::int64_t tp) {
+    return legal_tp(scenario, tp, p.kv_replication, rules);
+  };
+  return "largest tp here: " + text(largest(p.tp, legal)) +
+         (legal_tp(scenario, p.tp, true, rules) ? ", or set kv_replication" : "");
+}
+
+/// Whether ep and etp fold into the ranks of a stage: etp x ep divides tp x cp x dp.
+bool folds(const Parallelism& p, std::int64_t ep, std::int64_t etp, const Rules& rules) {
+  const Int128 stage = Int128{p.tp} * p.cp * p.dp;
+  return !rules.sound({"/parallelism/tp", "/parallelism/cp", "/parallelism/dp"}) ||
+         stage % (Int128{ep} * etp) == 0;
 }
 
 void check_heads(const Scenario& scenario, Rules& rules) {
   const ModelConfig& model = scenario.model;
   const std::int64_t tp = scenario.parallelism.tp;
   const bool latent = model.kv_lora_rank > 0;
-  const std::int64_t most = std::min<std::int64_t>(tp, 65536);
   if (model.heads % tp != 0) {
     rules.fault("/parallelism/tp",
-                text(tp) + " does not divide " + text(model.heads) + " attention heads",
-                "largest tp here: " + text(largest_divisor(model.heads, most)));
+                text(tp) + " does not divide " + text(model.heads) + " attention " +
+                    plural("head", model.heads),
+                tp_hint(scenario, rules));
     return;
   }
   const bool replicated = scenario.parallelism.kv_replication && tp % model.kv_heads == 0;
   if (!latent && model.kv_heads % tp != 0 && !replicated) {
     rules.fault("/parallelism/tp",
-                text(tp) + " does not divide " + text(model.kv_heads) + " key/value heads",
-                "largest tp here: " + text(largest_divisor(model.kv_heads, most)) +
-                    (tp % model.kv_heads == 0 ? ", or set kv_replication" : ""));
+                text(tp) + " does not divide " + text(model.kv_heads) + " key/value " +
+                    plural("head", model.kv_heads),
+                tp_hint(scenario, rules));
     return;
   }
   if (model.experts == 0 && model.ffn % tp != 0) {
-    rules.fault(
-        "/parallelism/tp",
-        text(tp) + " does not divide the MLP's width " + text(model.ffn),
-        "largest tp here: " + text(largest_divisor(std::gcd(model.ffn, model.heads), most)));
+    rules.fault("/parallelism/tp",
+                text(tp) + " does not divide the MLP's width " + text(model.ffn),
+                tp_hint(scenario, rules));
     return;
   }
   const std::int64_t cp = scenario.parallelism.cp;
+  const auto legal = [&](std::int64_t degree) {
+    const std::int64_t parts = scenario.parallelism.sequence_parallel ? tp * degree : degree;
+    return model.heads / tp % degree == 0 && scenario.training.sequence_length % parts == 0;
+  };
   if (scenario.parallelism.cp_kind == ContextKind::kUlysses && rules.sound({"/parallelism/cp"}) &&
       (model.heads / tp) % cp != 0) {
     rules.fault("/parallelism/cp",
-                "ulysses cannot share " + text(model.heads / tp) +
-                    " heads (of each tp rank) among cp " + text(cp),
-                "largest cp here: " +
-                    text(largest_divisor(model.heads / tp, std::min<std::int64_t>(cp, 65536))));
+                "ulysses cannot share " + text(model.heads / tp) + " " +
+                    plural("head", model.heads / tp) + " (of each tp rank) among cp " + text(cp),
+                "largest cp here: " + text(largest(cp, legal)));
   }
 }
 
@@ -73,13 +116,18 @@ void check_experts(const Scenario& scenario, Rules& rules) {
   }
   if (model.experts % p.ep != 0) {
     rules.fault("/parallelism/ep",
-                text(p.ep) + " does not divide " + text(model.experts) + " experts",
-                "largest ep here: " + text(largest_divisor(model.experts, p.ep)));
+                text(p.ep) + " does not divide " + text(model.experts) + " " +
+                    plural("expert", model.experts),
+                "largest ep here: " + text(largest(p.ep, [&](std::int64_t ep) {
+                  return model.experts % ep == 0 && folds(p, ep, p.etp, rules);
+                })));
   }
   if (model.expert_ffn % p.etp != 0) {
     rules.fault("/parallelism/etp",
                 text(p.etp) + " does not divide an expert's width " + text(model.expert_ffn),
-                "largest etp here: " + text(largest_divisor(model.expert_ffn, p.etp)));
+                "largest etp here: " + text(largest(p.etp, [&](std::int64_t etp) {
+                  return model.expert_ffn % etp == 0 && folds(p, p.ep, etp, rules);
+                })));
   }
 }
 
@@ -118,8 +166,8 @@ void check_prediction_modules(const Scenario& scenario, Rules& rules) {
   }
   if (placed != scenario.model.mtp_layers) {
     rules.fault("/parallelism/layout",
-                "places " + text(placed) + " prediction modules (m), the model has " +
-                    text(scenario.model.mtp_layers),
+                "places " + text(placed) + " prediction " + plural("module", placed) +
+                    " (m), the model has " + text(scenario.model.mtp_layers),
                 "");
   }
 }

@@ -20,9 +20,13 @@ std::vector<std::string> split_path(std::string_view path) {
   return words;
 }
 
-JsonValue parse_or_string(const std::string& text) {
-  if (Expected<JsonValue> parsed = parse_json(text)) {
-    return *std::move(parsed);
+/// JSON, or else a string. What opens as an object, an array or a quoted string is meant as JSON.
+Expected<JsonValue> parse_or_string(const std::string& text) {
+  Expected<JsonValue> parsed = parse_json(text);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (parsed || (first != std::string::npos &&
+                 std::string_view("{[\"").find(text[first]) != std::string_view::npos)) {
+    return parsed;
   }
   JsonValue value;
   value.kind = JsonValue::Kind::kString;
@@ -85,6 +89,16 @@ void apply_one(JsonValue& text, const std::string& override, std::vector<Diagnos
     faults.push_back({"", named + ": the path is too deep", ""});
     return;
   }
+  Expected<JsonValue> value = parse_or_string(override.substr(equals + 1));
+  if (!value) {
+    for (const std::string& word : words) {
+      pointer = child_pointer(pointer, word);
+    }
+    for (const Diagnostic& fault : value.error().list) {
+      faults.push_back({pointer + fault.pointer, named + ": " + fault.message, fault.hint});
+    }
+    return;
+  }
   for (const std::string& word : words) {
     if (at->kind == JsonValue::Kind::kNull && at != &text) {
       at->kind = JsonValue::Kind::kObject;
@@ -101,7 +115,7 @@ void apply_one(JsonValue& text, const std::string& override, std::vector<Diagnos
     }
     pointer = child_pointer(pointer, word);
   }
-  *at = parse_or_string(override.substr(equals + 1));
+  *at = *std::move(value);
 }
 
 void erase_key(JsonValue& object, std::string_view key) {

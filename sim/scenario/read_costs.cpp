@@ -3,17 +3,8 @@
 namespace foretrain {
 namespace {
 
-void read_efficiency(JsonCursor& section, std::string_view key, double& target) {
-  double value = target;
-  if (!section.read(key, value, {0.0, 1.0})) {
-    return;
-  }
-  if (value < 1e-6) {
-    section.member(key)->fault("must be above 0; nothing would ever finish");
-    return;
-  }
-  target = value;
-}
+/// Below this nothing would finish in a time that can be counted.
+constexpr NumberRange kEfficiency = {1e-6, 1.0};
 
 }  // namespace
 
@@ -35,11 +26,11 @@ void read_costs(JsonCursor& section, CostSpec& costs) {
   if (const std::optional<JsonCursor> at = section.require("model", "\"constant\"")) {
     at->choice(kModels);
   }
-  read_efficiency(section, "gemm_efficiency", costs.gemm_efficiency);
-  read_efficiency(section, "attention_efficiency", costs.attention_efficiency);
+  section.read("gemm_efficiency", costs.gemm_efficiency, kEfficiency);
+  section.read("attention_efficiency", costs.attention_efficiency, kEfficiency);
   section.read("memory_bound_ops", costs.memory_bound_ops);
   section.read("launch_overhead", costs.launch_overhead);
-  read_efficiency(section, "link_efficiency", costs.link_efficiency);
+  section.read("link_efficiency", costs.link_efficiency, kEfficiency);
   section.read("link_latency", costs.link_latency);
   if (section.read("communication", word, kCommunication)) {
     costs.communication_free = word == "free";

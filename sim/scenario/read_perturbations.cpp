@@ -1,6 +1,8 @@
 #include "sim/scenario/named_file.h"
 #include "sim/scenario/sections.h"
 
+#include <set>
+
 namespace foretrain {
 namespace {
 
@@ -11,8 +13,14 @@ void read_indices(JsonCursor& entry, std::string_view key, std::vector<std::int6
   if (!at) {
     return;
   }
-  for (const JsonCursor& index : at->elements()) {
-    indices.push_back(index.integer().value_or(0));
+  std::set<std::int64_t> seen;
+  for (const JsonCursor& entry_index : at->elements()) {
+    const std::optional<std::int64_t> index = entry_index.integer();
+    indices.push_back(index.value_or(0));
+    if (index && !seen.insert(*index).second) {
+      entry_index.fault(std::to_string(*index) + " stands twice",
+                        "name each of the " + std::string(key) + " once");
+    }
   }
   if (at->is_array() && indices.empty()) {
     at->fault("names none", "e.g. [17]");

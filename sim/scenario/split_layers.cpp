@@ -1,6 +1,7 @@
 // Transformer layers of each virtual stage, from whichever form a scenario uses. The sum over
 // stages is the model's number of layers in every form, or the form is refused.
 #include "foretrain/scenario.h"
+#include "sim/base/format.h"
 #include "sim/scenario/layout.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ std::string text(std::int64_t value) {
 }
 
 std::string stages_text(const Parallelism& parallelism) {
-  return parallelism.vpp == 1 ? "pp " + text(parallelism.pp) + " stages"
+  return parallelism.vpp == 1 ? "pp " + text(parallelism.pp) + " " + plural("stage", parallelism.pp)
                               : "pp " + text(parallelism.pp) + " x vpp " + text(parallelism.vpp) +
                                     " = " + text(parallelism.pp * parallelism.vpp) + " stages";
 }
@@ -67,9 +68,10 @@ Expected<Layers> split_evenly(std::int64_t layers, const Parallelism& parallelis
   const std::int64_t stages = parallelism.pp * parallelism.vpp;
   if (layers % stages != 0) {
     return refuse(Diagnostic{kPointer,
-                             text(layers) + " layers do not divide over " +
-                                 stages_text(parallelism) + ": " + text(layers / stages) +
-                                 " each leave " + text(layers % stages) + " over",
+                             text(layers) + (layers == 1 ? " layer does" : " layers do") +
+                                 " not divide over " + stages_text(parallelism) + ": " +
+                                 text(layers / stages) + " each leave " + text(layers % stages) +
+                                 " over",
                              options(layers, parallelism)});
   }
   return Layers(static_cast<std::size_t>(stages), layers / stages);
@@ -83,8 +85,9 @@ Expected<Layers> split_with_ends(std::int64_t layers, const Parallelism& paralle
     plain.embedding_and_loss_as_layers = false;
     return refuse(Diagnostic{
         kPointer,
-        text(layers) + " layers + 2 (embedding and loss) do not divide over " +
-            stages_text(parallelism) + ": " + text((layers + 2) % stages) + " left over",
+        text(layers) + " " + plural("layer", layers) +
+            " + 2 (embedding and loss) do not divide over " + stages_text(parallelism) + ": " +
+            text((layers + 2) % stages) + " left over",
         layers % stages == 0 ? "leave embedding_and_loss_as_layers out: " + text(layers) + " = " +
                                    text(stages) + " x " + text(layers / stages)
                              : options(layers, plain)});
@@ -106,8 +109,8 @@ Expected<Layers> deal_to_chunks(const Layers& ranks,
     if (ranks[rank] % vpp != 0) {
       return refuse(Diagnostic{
           pointer,
-          text(ranks[rank]) + " layers on stage " + std::to_string(rank) +
-              " do not divide over vpp " + text(vpp) + " chunks",
+          text(ranks[rank]) + " " + plural("layer", ranks[rank]) + " on stage " +
+              std::to_string(rank) + " do not divide over vpp " + text(vpp) + " chunks",
           "give pp x vpp = " + text(parallelism.pp * vpp) + " entries to layers_per_stage"});
     }
     for (std::size_t stage = rank; stage < split.size(); stage += pp) {
@@ -141,10 +144,10 @@ Expected<Layers> split_uneven_ends(std::int64_t layers, const Parallelism& paral
                                 ? text(rest) + " left over for no stage"
                                 : text(rest) + " left for " + text(others) + " x vpp " +
                                       text(parallelism.vpp) + ", " + text(rest % share) + " over";
-    return refuse(Diagnostic{
-        kPointer,
-        text(layers) + " layers with " + given + " over " + stages_text(parallelism) + ": " + why,
-        others < 0 ? "give one of them" : options(layers, parallelism)});
+    return refuse(Diagnostic{kPointer,
+                             text(layers) + " " + plural("layer", layers) + " with " + given +
+                                 " over " + stages_text(parallelism) + ": " + why,
+                             others < 0 ? "give one of them" : options(layers, parallelism)});
   }
   Layers ranks(static_cast<std::size_t>(pp), others > 0 ? rest / others : 0);
   if (parallelism.first_stage_layers) {
@@ -168,12 +171,16 @@ Expected<Layers> split_by_layout(std::int64_t layers, const Parallelism& paralle
   const char pointer[] = "/parallelism/layout";
   const auto count = static_cast<std::int64_t>(split.size());
   if (count != parallelism.pp * parallelism.vpp) {
-    return refuse(
-        Diagnostic{pointer, "has " + text(count) + " stages, not " + stages_text(parallelism), ""});
+    return refuse(Diagnostic{
+        pointer,
+        "has " + text(count) + " " + plural("stage", count) + ", not " + stages_text(parallelism),
+        ""});
   }
   if (sum(split) != layers) {
-    return refuse(Diagnostic{
-        pointer, "has " + text(sum(split)) + " layers, the model has " + text(layers), ""});
+    return refuse(Diagnostic{pointer,
+                             "has " + text(sum(split)) + " " + plural("layer", sum(split)) +
+                                 ", the model has " + text(layers),
+                             ""});
   }
   return split;
 }
@@ -186,19 +193,59 @@ Expected<Layers> split_by_list(std::int64_t layers, const Parallelism& paralleli
     const std::string wanted =
         parallelism.vpp == 1 ? "pp = " + text(stages)
                              : "pp = " + text(parallelism.pp) + " or pp x vpp = " + text(stages);
-    return refuse(Diagnostic{kListPointer, "has " + text(count) + " entries, not " + wanted, ""});
+    return refuse(
+        Diagnostic{kListPointer,
+                   "has " + text(count) + (count == 1 ? " entry, not " : " entries, not ") + wanted,
+                   ""});
   }
   if (std::any_of(list.begin(), list.end(), [](std::int64_t n) { return n < 0; }) ||
       sum(list) != layers) {
     return refuse(Diagnostic{kListPointer,
                              joined(list) + " sums to " + text(sum(list)) + ", the model has " +
-                                 text(layers) + " layers",
+                                 text(layers) + " " + plural("layer", layers),
                              ""});
   }
   if (count == stages) {
     return list;
   }
   return deal_to_chunks(list, parallelism, kListPointer);
+}
+
+/// A list beside another form must say the same: the ends that were given, or the whole split.
+Expected<Layers> agree(const Layers& list, std::int64_t layers, const Parallelism& parallelism) {
+  if (parallelism.first_stage_layers || parallelism.last_stage_layers) {
+    const auto held = [&](std::int64_t rank) {
+      std::int64_t count = 0;
+      for (std::int64_t chunk = 0; chunk < parallelism.vpp; ++chunk) {
+        count += list[static_cast<std::size_t>(chunk * parallelism.pp + rank)];
+      }
+      return count;
+    };
+    std::vector<Diagnostic> faults;
+    const auto compare = [&](const std::optional<std::int64_t>& given, bool first) {
+      const std::int64_t listed = held(first ? 0 : parallelism.pp - 1);
+      if (given && *given != listed) {
+        const std::string name = first ? "first" : "last";
+        faults.push_back({kListPointer,
+                          joined(parallelism.layers_per_stage) + " puts " + text(listed) + " " +
+                              plural("layer", listed) + " on the " + name + " stage, " + name +
+                              "_stage_layers says " + text(*given),
+                          "give layers_per_stage alone, or leave it out"});
+      }
+    };
+    compare(parallelism.first_stage_layers, true);
+    compare(parallelism.last_stage_layers, false);
+    return faults.empty() ? Expected<Layers>(list) : refuse(std::move(faults));
+  }
+  Expected<Layers> form = parallelism.layout.empty() ? split_with_ends(layers, parallelism)
+                                                     : split_by_layout(layers, parallelism);
+  if (form && *form != list) {
+    return refuse(Diagnostic{kListPointer,
+                             joined(parallelism.layers_per_stage) + " contradicts " +
+                                 joined(*form) + ", which the other keys ask for",
+                             "give layers_per_stage alone, or leave it out"});
+  }
+  return form;
 }
 
 }  // namespace
@@ -232,17 +279,7 @@ Expected<std::vector<std::int64_t>> split_layers(std::int64_t layers,
     return by_form(layers, parallelism);
   }
   Expected<Layers> list = split_by_list(layers, parallelism);
-  if (!list || forms == 0) {
-    return list;
-  }
-  Expected<Layers> form = by_form(layers, parallelism);
-  if (form && *form != *list) {
-    return refuse(Diagnostic{kListPointer,
-                             joined(parallelism.layers_per_stage) + " contradicts " +
-                                 joined(*form) + ", which the other keys ask for",
-                             "give layers_per_stage alone, or leave it out"});
-  }
-  return form;
+  return list && forms > 0 ? agree(*list, layers, parallelism) : list;
 }
 
 }  // namespace foretrain

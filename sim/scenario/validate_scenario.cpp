@@ -1,6 +1,7 @@
 // Rules that span sections. Each asks first whether its inputs are sound: a fault in tp does not
 // also surface as a fault of dp, of the batch and of the layers.
 #include "foretrain/mesh.h"
+#include "sim/base/format.h"
 #include "sim/scenario/rules.h"
 #include "sim/scenario/sections.h"
 
@@ -63,7 +64,7 @@ void derive_dp(Scenario& scenario, const StatedValues& stated, Rules& rules) {
     rules.fault("/parallelism",
                 degrees_text(p, model_ranks) +
                     (gpus < model_ranks ? " is more than the " : " does not divide the ") +
-                    text(gpus) + " GPUs",
+                    text(gpus) + " " + plural("GPU", gpus),
                 gpus < model_ranks ? "at least " + text(model_ranks) + " GPUs, or lower degrees"
                                    : nearest_multiples(gpus, model_ranks) + " GPUs");
     rules.taint("/parallelism/dp");
@@ -73,8 +74,9 @@ void derive_dp(Scenario& scenario, const StatedValues& stated, Rules& rules) {
   if (stated.dp && *stated.dp != p.dp) {
     const std::string ranks = degrees_text(p, model_ranks);
     rules.fault("/parallelism/dp",
-                "dp " + text(*stated.dp) + " contradicts " + text(gpus) + " GPUs" +
-                    (ranks.empty() ? "" : " over " + ranks) + ", which leave dp " + text(p.dp),
+                "dp " + text(*stated.dp) + " contradicts " + text(gpus) + " " +
+                    plural("GPU", gpus) + (ranks.empty() ? "" : " over " + ranks) +
+                    ", which leave dp " + text(p.dp),
                 "leave dp out, or set it to " + text(p.dp));
   }
 }
@@ -90,8 +92,9 @@ void check_batch(const Scenario& scenario, const StatedValues& stated, Rules& ru
   const std::int64_t unit = product(dp, training.micro_batch_size);
   if (training.global_batch_size % unit != 0) {
     rules.fault("/training/global_batch_size",
-                text(training.global_batch_size) + " sequences cannot be shared by dp " + text(dp) +
-                    " x micro-batch " + text(training.micro_batch_size),
+                text(training.global_batch_size) + " " +
+                    plural("sequence", training.global_batch_size) + " cannot be shared by dp " +
+                    text(dp) + " x micro-batch " + text(training.micro_batch_size),
                 nearest_multiples(training.global_batch_size, unit));
     return;
   }
@@ -103,8 +106,8 @@ void check_batch(const Scenario& scenario, const StatedValues& stated, Rules& ru
   } else if (stated.micro_batches && *stated.micro_batches != count) {
     rules.fault("/parallelism/micro_batches",
                 text(*stated.micro_batches) + " contradicts " + text(training.global_batch_size) +
-                    " sequences over dp " + text(dp) + " x micro-batch " +
-                    text(training.micro_batch_size) + " = " + text(count),
+                    " " + plural("sequence", training.global_batch_size) + " over dp " + text(dp) +
+                    " x micro-batch " + text(training.micro_batch_size) + " = " + text(count),
                 "leave micro_batches out, or set it to " + text(count));
   }
 }
@@ -116,9 +119,10 @@ void check_sequence(const Scenario& scenario, Rules& rules) {
     if (length % unit == 0) {
       return true;
     }
-    rules.fault("/training/sequence_length",
-                text(length) + " tokens do not divide by " + by,
-                nearest_multiples(length, unit));
+    rules.fault(
+        "/training/sequence_length",
+        text(length) + (length == 1 ? " token does" : " tokens do") + " not divide by " + by,
+        nearest_multiples(length, unit));
     return false;
   };
   if (!rules.sound({"/training/sequence_length", "/parallelism/cp"})) {
@@ -128,6 +132,14 @@ void check_sequence(const Scenario& scenario, Rules& rules) {
   const std::int64_t parts = product(ring ? 2 : 1, p.cp);
   const std::string name =
       ring ? "2 x cp = " + text(parts) + " (ring attention's zig-zag halves)" : "cp " + text(parts);
+  if (const ModelConfig& model = scenario.model;
+      rules.sound({"/model"}) && model.learned_positions && length > model.max_positions) {
+    rules.fault("/training/sequence_length",
+                text(length) + " tokens are more than the model's " + text(model.max_positions) +
+                    " learned " + plural("position", model.max_positions),
+                "at most " + text(model.max_positions) + ", or raise the model's n_positions");
+    return;
+  }
   if (!must_divide(parts, name) || !rules.sound({"/parallelism/tp"})) {
     return;
   }
@@ -157,10 +169,11 @@ void check_recompute(const Scenario& scenario, Rules& rules) {
     most = std::max(most, held);
   }
   if (*scenario.recompute.layers > most) {
-    rules.fault(
-        "/recompute/layers",
-        text(*scenario.recompute.layers) + " layers, but no stage holds more than " + text(most),
-        "at most " + text(most) + "; leave layers out to recompute all");
+    rules.fault("/recompute/layers",
+                text(*scenario.recompute.layers) + " " +
+                    plural("layer", *scenario.recompute.layers) +
+                    ", but no stage holds more than " + text(most),
+                "at most " + text(most) + "; leave layers out to recompute all");
   }
 }
 
@@ -207,8 +220,8 @@ void check_perturbations(const Scenario& scenario, Rules& rules) {
             if (values[at] >= limit) {
               rules.fault(pointer + "/" + key + "/" + std::to_string(at),
                           text(values[at]) + " is none of the " + text(limit) + " " +
-                              (key == "nodes" ? "nodes" : "GPUs"),
-                          "0 to " + text(limit - 1));
+                              plural(key == "nodes" ? "node" : "GPU", limit),
+                          limit == 1 ? "only 0" : "0 to " + text(limit - 1));
             }
           }
         };

@@ -52,19 +52,23 @@ ReportHeader header_of(const Scenario& scenario) {
   const std::int64_t nodes =
       (scenario.cluster.gpus + hardware.gpus_per_node - 1) / hardware.gpus_per_node;
   ReportHeader header;
+  header.name = scenario.name;
   header.model = scenario.model.name;
   header.cluster = with_commas(scenario.cluster.gpus) + " " + hardware.gpu.display_name + " (" +
                    with_commas(nodes) + (nodes == 1 ? " node x " : " nodes x ") +
                    std::to_string(hardware.gpus_per_node) + ", " + hardware.network_name + ")";
   header.precision = std::string(type_name(scenario.training.dtype.compute)) + " · " +
-                     with_commas(scenario.training.sequence_length) + " tokens x " +
-                     with_commas(scenario.training.global_batch_size) + " sequences";
+                     with_commas(scenario.training.sequence_length) + " " +
+                     plural("token", scenario.training.sequence_length) + " x " +
+                     with_commas(scenario.training.global_batch_size) + " " +
+                     plural("sequence", scenario.training.global_batch_size);
   header.layout = "tp " + std::to_string(degrees.tp) + " · cp " + std::to_string(degrees.cp) +
                   " · pp " + std::to_string(degrees.pp) +
                   (degrees.vpp > 1 ? " (vpp " + std::to_string(degrees.vpp) + ")" : "") + " · dp " +
                   std::to_string(degrees.dp) + " · " +
                   std::string(sharding_name(degrees.sharding)) + " · " + scenario.schedule.name +
-                  " · " + std::to_string(scenario.micro_batches()) + " micro-batches of " +
+                  " · " + std::to_string(scenario.micro_batches()) + " " +
+                  plural("micro-batch", scenario.micro_batches()) + " of " +
                   std::to_string(scenario.training.micro_batch_size) + " · " +
                   recompute_name(scenario.recompute) + " · " +
                   (scenario.costs.constant ? "constant costs" : "stack " + scenario.stack.name);

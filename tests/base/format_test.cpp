@@ -12,6 +12,13 @@ TEST(Format, GroupsThousands) {
   EXPECT_EQ(with_commas(-1234567), "-1,234,567");
 }
 
+TEST(Format, OneOfAThingIsNoPlural) {
+  EXPECT_EQ(plural("GPU", 1), "GPU");
+  EXPECT_EQ(plural("GPU", 0), "GPUs");
+  EXPECT_EQ(plural("micro-batch", 1), "micro-batch");
+  EXPECT_EQ(plural("micro-batch", 2), "micro-batches");
+}
+
 TEST(Format, PicksTheUnitThatFits) {
   EXPECT_EQ(human_time(Duration{6'310'000'000'000}), "6.31 s");
   EXPECT_EQ(human_time(Duration{412'000'000'000}), "412 ms");

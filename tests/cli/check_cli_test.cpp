@@ -17,7 +17,9 @@ struct Outcome {
 };
 
 Outcome run(const std::string& arguments) {
-  const std::string command = std::string(FORETRAIN_PROGRAM) + " " + arguments + " 2>&1";
+  const bool redirected = arguments.find("2>&1") != std::string::npos;
+  const std::string command =
+      std::string(FORETRAIN_PROGRAM) + " " + arguments + (redirected ? "" : " 2>&1");
   Outcome outcome;
   std::FILE* pipe = popen(command.c_str(), "r");
   char block[4096];
@@ -96,6 +98,99 @@ TEST(Program, HelpAndVersion) {
   EXPECT_EQ(run("--version").code, 0);
   EXPECT_EQ(run("check --help").code, 0);
   EXPECT_EQ(run("").code, 2);
+}
+
+// Every command prints, and none may report success for what was not printed: /dev/full takes no
+// byte, a closed stream takes none either.
+TEST(Program, OutputThatCannotBeWrittenIsExitThree) {
+  for (const char* line : {"--help",
+                           "--version",
+                           "",
+                           "check --help",
+                           "collective --help",
+                           "check tutorial-2x4",
+                           "check tutorial-2x4 --json -",
+                           "run tutorial-2x4",
+                           "run tutorial-2x4 --json -",
+                           "run tutorial-2x4 --trace -",
+                           "mesh --tp 2",
+                           "topology dgx-h100-ndr400",
+                           "topology dgx-h100-ndr400 --dot",
+                           "schedule 1f1b --pp 2 --micro-batches 2",
+                           "schedule 1f1b --pp 2 --micro-batches 2 --csv",
+                           "schedule 1f1b --pp 2 --micro-batches 2 --svg -"}) {
+    for (const char* sink : {"2>&1 >/dev/full", "2>&1 >&-"}) {
+      const Outcome outcome = run(line + std::string(" ") + sink);
+      EXPECT_EQ(outcome.code, 3) << line << " " << sink;
+      EXPECT_NE(outcome.text.find("standard output: "), std::string::npos) << outcome.text;
+    }
+  }
+}
+
+// A file opened while standard output is closed is not standard output.
+TEST(Program, AClosedStreamDoesNotBecomeTheFile) {
+  const std::string path = testing::TempDir() + "closed.json";
+  EXPECT_EQ(run("run tutorial-2x4 --json " + path + " 2>&1 >&-").code, 3);
+  std::ifstream file(path);
+  EXPECT_TRUE(nlohmann::json::accept(file));
+}
+
+TEST(Program, CommandsThatAreNotBuiltStillHelp) {
+  for (const char* command : {"collective", "plan", "search"}) {
+    const Outcome outcome = run(std::string(command) + " --help");
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_NE(outcome.text.find("not built yet"), std::string::npos) << outcome.text;
+    EXPECT_EQ(run(command).code, 2);
+  }
+}
+
+TEST(Program, NumbersOutOfRangeSayTheRange) {
+  const Outcome none = run("topology dgx-h100-ndr400 --gpus 0");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_NE(none.text.find("--gpus: must be a whole number, at least 1, not 0;"), std::string::npos)
+      << none.text;
+  for (const char* line : {"topology dgx-h100-ndr400 --gpus 1.5",
+                           "topology dgx-h100-ndr400 --path 0 x",
+                           "run tutorial-2x4 --steps 1e3",
+                           "mesh --tp 2x",
+                           "schedule 1f1b --pp two --micro-batches 2"}) {
+    const Outcome outcome = run(line);
+    EXPECT_EQ(outcome.code, 2) << line;
+    EXPECT_NE(outcome.text.find("must be a whole number"), std::string::npos) << outcome.text;
+  }
+  const Outcome huge = run("mesh --tp 99999999999999999999");
+  EXPECT_EQ(huge.code, 2);
+  EXPECT_NE(huge.text.find("--tp: 99999999999999999999 is too large"), std::string::npos);
+}
+
+TEST(Program, EmptyTextsAreRefused) {
+  for (const char* line : {"check ''",
+                           "check tutorial-2x4 --json ''",
+                           "run ''",
+                           "run tutorial-2x4 --json ''",
+                           "run tutorial-2x4 --trace ''",
+                           "run tutorial-2x4 --trace /dev/null --trace-ranks ''",
+                           "topology ''",
+                           "schedule ''",
+                           "schedule 1f1b --pp 2 --micro-batches 2 --svg ''",
+                           "mesh --order ''"}) {
+    const Outcome outcome = run(line);
+    EXPECT_EQ(outcome.code, 2) << line;
+    EXPECT_NE(outcome.text.find("must not be empty"), std::string::npos) << outcome.text;
+  }
+}
+
+TEST(Program, OneOfAThingIsNoPlural) {
+  EXPECT_NE(run("mesh --gpus-per-node 1").text.find("1 node of 1 GPU,"), std::string::npos);
+  EXPECT_NE(run("topology dgx-h100-ndr400 --gpus 1").text.find("  1 GPU ("), std::string::npos);
+  EXPECT_NE(run("schedule 1f1b --pp 1 --micro-batches 1").text.find(" 1 micro-batch "),
+            std::string::npos);
+  const std::string page = run("run tutorial-2x4 --set cluster.gpus=1 --set parallelism.pp=1 --set "
+                               "training.global_batch_size=1")
+                               .text;
+  for (const char* part : {"x 1 sequence\n", " 1 micro-batch of 1 ", "the only rank"}) {
+    EXPECT_NE(page.find(part), std::string::npos) << part << page;
+  }
 }
 
 TEST(Program, UsageErrorsAreExitTwoWithTheNearestFlag) {

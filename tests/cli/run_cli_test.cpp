@@ -155,6 +155,43 @@ TEST(RunCommand, RanksThatAreNotThereAreExitTwo) {
   EXPECT_EQ(run("tutorial-2x4 --evaluator fast").code, 2);
 }
 
+TEST(RunCommand, OptionsWithoutEffectAreRefused) {
+  const Outcome outcome = run("tutorial-2x4 --trace-ranks 0");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("--trace-ranks has no effect without --trace"), std::string::npos)
+      << outcome.err;
+}
+
+TEST(RunCommand, TwoOutputsInOnePlaceAreRefused) {
+  const std::string path = scratch("same.json");
+  const std::string folder = testing::TempDir();
+  for (const std::string& line :
+       {"--trace " + path + " --json " + path,
+        "--trace " + path + " --json " + folder + "./" + path.substr(folder.size())}) {
+    EXPECT_EQ(run("tutorial-2x4 " + line).code, 2) << line;
+    EXPECT_EQ(json::parse(contents(path), nullptr, false)["ok"], false) << line;
+  }
+  const Outcome both = run("tutorial-2x4 --trace - --json -");
+  EXPECT_EQ(both.code, 2);
+  EXPECT_EQ(json::parse(both.out, nullptr, false)["faults"][0]["pointer"], "/trace");
+  EXPECT_EQ(run("tutorial-2x4 --trace /dev/null --json /dev/null").code, 0) << "it keeps nothing";
+}
+
+// "-" is standard output: the trace that a file would hold, and no page.
+TEST(RunCommand, TraceGoesAloneToStandardOutput) {
+  const std::string path = scratch("t.json");
+  const Outcome outcome = run("tutorial-2x4 --trace -");
+  EXPECT_EQ(outcome.code, 0);
+  ASSERT_EQ(run("tutorial-2x4 --trace " + path).code, 0);
+  EXPECT_EQ(outcome.out, contents(path));
+  EXPECT_TRUE(json::accept(outcome.out));
+}
+
+TEST(RunCommand, ThePageOpensWithTheScenario) {
+  const Outcome outcome = run("tutorial-2x4 --set name='my run'");
+  EXPECT_EQ(outcome.out.substr(0, 7), "my run ") << outcome.out;
+}
+
 // Equal steps have no spread, and every one of them is the step.
 TEST(RunCommand, StepsAreCounted) {
   const json answer = result("tutorial-2x4 --steps 3");

@@ -165,6 +165,24 @@ TEST(ScheduleCommand, CsvReadsBack) {
   EXPECT_EQ(run(path).code, 3);
 }
 
+// An empty file is read and found wanting; a folder cannot be read at all.
+TEST(ScheduleCommand, EmptyListsAreBadInput) {
+  const std::string path = temporary("empty.csv");
+  std::ofstream(path).flush();
+  EXPECT_EQ(refused(path), std::vector<std::string>{"/schedule"});
+  std::filesystem::remove(path);
+  EXPECT_EQ(run(std::filesystem::temp_directory_path().string() + "/.").code, 3);
+}
+
+TEST(ScheduleCommand, TwoOutputsInOnePlaceAreRefused) {
+  const std::string line = "1f1b --pp 2 --micro-batches 2 ";
+  EXPECT_EQ(refused(line + "--svg -"), std::vector<std::string>{"/svg"});
+  EXPECT_EQ(run(line + "--svg - --csv").code, 2);
+  const std::string path = temporary("same");
+  EXPECT_EQ(run(line + "--svg " + path + " --json " + path).code, 2);
+  std::filesystem::remove(path);
+}
+
 TEST(ScheduleCommand, DeadlockIsANegativeOutcome) {
   const std::string path = temporary("deadlock.csv");
   std::ofstream(path) << "0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n";

@@ -66,6 +66,7 @@ void fill_times(StepReport& report) {
 
 StepReport sample_report() {
   StepReport report;
+  report.header.name = "llama3-405b-8k";
   report.header.model = "Llama 3 405B";
   report.header.cluster = "16,384 H100 SXM (2,048 nodes x 8, NDR 400 Gb/s)";
   report.header.precision = "bf16 · 8,192 tokens x 2,048 sequences";

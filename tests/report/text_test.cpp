@@ -171,6 +171,19 @@ TEST(ReportText, LeavesOutZeroParts) {
   EXPECT_NE(text.find("tensor comm"), std::string::npos);
 }
 
+// A group of one rank that prints as nothing has no line; of many ranks it keeps its line.
+TEST(ReportText, LeavesOutPartsOfLoneRanksThatPrintAsZero) {
+  StepReport report = sample_report();
+  report.breakdown.cp = Duration{400'000'000};  // 0.0004 s of 6.31 s: 0.000 s, 0.0 %
+  EXPECT_EQ(report_text(report).find("context comm"), std::string::npos);
+  report.breakdown.cp = Duration{600'000'000};
+  EXPECT_NE(report_text(report).find("context comm       0.001 s    0.0 %"), std::string::npos);
+  report.breakdown.dp = Duration{400'000'000};
+  EXPECT_NE(report_text(report).find("data comm          0.000 s    0.0 %"), std::string::npos);
+  report.network.pop_back();
+  EXPECT_EQ(report_text(report).find("data comm"), std::string::npos);
+}
+
 // A bar is as long as its share, to an eighth of a column.
 TEST(ReportText, DrawsBarsInEighths) {
   EXPECT_EQ(bar(0), "");

@@ -74,10 +74,51 @@ TEST(Refusal, ListsOfLayers) {
                   "layers | "});
   EXPECT_EQ(faults_of({"parallelism.layers_per_stage=[40,40]"}),
             Lines{"/parallelism/layers_per_stage | has 2 entries, not pp = 4 | "});
-  EXPECT_EQ(faults_of({"parallelism.layers_per_stage=[21,19,20,20]",
-                       "parallelism.first_stage_layers=20"}),
-            Lines{"/parallelism/layers_per_stage | [21 19 20 20] contradicts [20 20 20 20], which "
-                  "the other keys ask for | give layers_per_stage alone, or leave it out"});
+  EXPECT_EQ(
+      faults_of(
+          {"parallelism.layers_per_stage=[21,19,20,20]", "parallelism.first_stage_layers=20"}),
+      Lines{"/parallelism/layers_per_stage | [21 19 20 20] puts 21 layers on the first stage, "
+            "first_stage_layers says 20 | give layers_per_stage alone, or leave it out"});
+  EXPECT_EQ(faults_of({"parallelism.layers_per_stage=[19,20,20,21]",
+                       "parallelism.embedding_and_loss_as_layers=true"}),
+            Lines{"/parallelism | 80 layers + 2 (embedding and loss) do not divide over pp 4 "
+                  "stages: 2 left over | leave embedding_and_loss_as_layers out: 80 = 4 x 20"});
+}
+
+// Whole lists that keep to the ends stated beside them, though those ends alone leave a remainder:
+// 80 - 19 = 61 over 3 stages.
+TEST(Refusal, ListsOfLayersMayRepeatTheirEnds) {
+  EXPECT_EQ(faults_of({"parallelism.layers_per_stage=[19,20,20,21]",
+                       "parallelism.first_stage_layers=19"}),
+            Lines{});
+  EXPECT_EQ(faults_of({"parallelism.layers_per_stage=[19,20,20,21]",
+                       "parallelism.first_stage_layers=19",
+                       "parallelism.last_stage_layers=21"}),
+            Lines{});
+  EXPECT_EQ(faults_of({"parallelism.layers_per_stage=[19,20,20,21]",
+                       "parallelism.first_stage_layers=20",
+                       "parallelism.last_stage_layers=20"})
+                .size(),
+            2U);
+  // Two chunks a rank, stage = chunk x pp + rank: rank 0 holds 9 + 11, the last 10 + 9.
+  const Lines chunks = {"schedule=interleaved",
+                        "parallelism.vpp=2",
+                        "parallelism.layers_per_stage=[9,10,11,10,11,10,10,9]"};
+  for (const auto& [first, faults] : {std::pair{"20", 0U}, std::pair{"9", 1U}}) {
+    Lines overrides = chunks;
+    overrides.push_back(std::string("parallelism.first_stage_layers=") + first);
+    overrides.emplace_back("parallelism.last_stage_layers=19");
+    EXPECT_EQ(faults_of(overrides).size(), faults) << first;
+  }
+}
+
+// A table of 2048 positions has no row for a 2049th token.
+TEST(Refusal, SequencesBeyondLearnedPositions) {
+  const Lines gpt = {"model=gpt3-175b", "training.sequence_length=2048"};
+  EXPECT_EQ(faults_of(gpt), Lines{});
+  EXPECT_EQ(faults_of({gpt[0], "training.sequence_length=2056"}),
+            Lines{"/training/sequence_length | 2056 tokens are more than the model's 2048 learned "
+                  "positions | at most 2048, or raise the model's n_positions"});
 }
 
 TEST(Refusal, TensorParallelismBeyondTheHeads) {
@@ -85,6 +126,43 @@ TEST(Refusal, TensorParallelismBeyondTheHeads) {
             Lines{"/parallelism/tp | 16 does not divide 8 key/value heads | largest tp here: 8, or "
                   "set kv_replication"});
   EXPECT_EQ(faults_of({"parallelism.tp=16", "parallelism.kv_replication=true"}), Lines{});
+}
+
+/// The number after "largest tp here: ".
+std::string offered_tp(const Lines& faults) {
+  const std::string mark = "largest tp here: ";
+  for (const std::string& fault : faults) {
+    if (const std::size_t at = fault.find(mark); at != std::string::npos) {
+      return fault.substr(at + mark.size());
+    }
+  }
+  return "none";
+}
+
+// 28 heads over 4 key/value heads: 7 divides the first only, 4 divides both. 8064 = 128 x 63 tokens
+// divide by each of them.
+TEST(Refusal, TheTensorParallelismOfferedBreaksNoOtherRule) {
+  const auto qwen = [](Lines more) {
+    const Lines start = {"model=qwen2.5-7b",
+                         "cluster.gpus=56",
+                         "parallelism.pp=1",
+                         "training.global_batch_size=56",
+                         "training.sequence_length=8064"};
+    more.insert(more.begin(), start.begin(), start.end());
+    return faults_of(more);
+  };
+  EXPECT_EQ(qwen({"parallelism.tp=8"}),
+            Lines{"/parallelism/tp | 8 does not divide 28 attention heads | largest tp here: 4"});
+  EXPECT_EQ(qwen({"parallelism.tp=4"}), Lines{});
+  EXPECT_EQ(qwen({"parallelism.tp=7"}),
+            Lines{"/parallelism/tp | 7 does not divide 4 key/value heads | largest tp here: 4"})
+      << "replicas of 4 heads do not make 7";
+  // 8198 = 2 x 4099 tokens shared by the tp ranks, or kept whole.
+  const std::string odd = "training.sequence_length=8198";
+  EXPECT_EQ(offered_tp(qwen({"parallelism.tp=14", odd})), "2");
+  EXPECT_EQ(offered_tp(qwen({"parallelism.tp=14", odd, "parallelism.sequence_parallel=false"})),
+            "4");
+  EXPECT_EQ(offered_tp(qwen({"cluster.gpus=14", "parallelism.tp=14"})), "2") << "14 = 2 x 7 GPUs";
 }
 
 TEST(Refusal, SchedulesThatCannotRunThis) {
@@ -128,7 +206,7 @@ TEST(Refusal, SeveralFaultsAtOnceAndNoCascades) {
                    "/paralelism | unknown key | did you mean \"parallelism\"?"}));
   EXPECT_EQ(faults_of({"parallelism.tp=0", "parallelism.layers_per_stage=[80]"}),
             (Lines{"/parallelism/tp | must be a positive integer, at most 2^53, not 0 | ",
-                   "/parallelism/layers_per_stage | has 1 entries, not pp = 4 | "}));
+                   "/parallelism/layers_per_stage | has 1 entry, not pp = 4 | "}));
 }
 
 TEST(Refusal, WhatIsMissing) {
@@ -146,6 +224,23 @@ TEST(Refusal, Perturbations) {
                    "/perturbations/1/nodes/1 | 8 is none of the 8 nodes | 0 to 7"}));
 }
 
+TEST(Refusal, PerturbationsNameEachPlaceOnce) {
+  EXPECT_EQ(faults_of({R"(perturbations=[{"kind": "slow_gpu", "ranks": [3, 5, 3], "factor": 1.1},
+                           {"kind": "slow_node", "nodes": [1, 1], "factor": 1.1}])"}),
+            (Lines{"/perturbations/0/ranks/2 | 3 stands twice | name each of the ranks once",
+                   "/perturbations/1/nodes/1 | 1 stands twice | name each of the nodes once"}));
+}
+
+// The limit that is told is the limit that holds.
+TEST(Refusal, EfficienciesTooSmallToFinish) {
+  const std::string costs = R"(costs={"model": "constant", "gemm_efficiency": )";
+  EXPECT_EQ(faults_of({costs + "0.0000005}"}),
+            Lines{"/costs/gemm_efficiency | must be a number from 1e-06 to 1.0, not 5e-07 | "});
+  EXPECT_EQ(faults_of({costs + "0}"}),
+            Lines{"/costs/gemm_efficiency | must be a number from 1e-06 to 1.0, not 0 | "});
+  EXPECT_EQ(faults_of({costs + "0.000001}"}), Lines{});
+}
+
 TEST(Refusal, Overrides) {
   EXPECT_EQ(faults_of({"parallelism"}),
             Lines{" | --set parallelism: must be PATH=VALUE | e.g. --set parallelism.pp=8"});
@@ -154,6 +249,19 @@ TEST(Refusal, Overrides) {
   EXPECT_EQ(faults_of({"perturbations=[]", "perturbations.0.factor=2"}),
             Lines{"/perturbations | --set perturbations.0.factor=2: it has no element \"0\", only "
                   "0 | "});
+}
+
+// What opens like JSON is meant as JSON; everything else may be a plain word.
+TEST(Refusal, OverridesThatAreBrokenJson) {
+  EXPECT_EQ(
+      faults_of({R"(cluster={"gpus":4,"gpus":8})"}),
+      Lines{R"(/cluster/gpus | --set cluster={"gpus":4,"gpus":8}: the key is given twice | )"});
+  const Lines open = faults_of({"perturbations=[{]"});
+  ASSERT_EQ(open.size(), 1U);
+  EXPECT_EQ(open[0].find("/perturbations | --set perturbations=[{]: not JSON: line 1, column 3"),
+            0U)
+      << open[0];
+  EXPECT_EQ(faults_of({"name=a{b}"}), Lines{});
 }
 
 TEST(Override, ADegreeFreesWhatIsDerivedFromIt) {
