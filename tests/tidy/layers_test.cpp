@@ -184,7 +184,7 @@ TEST(Layers, PublicHeadersIncludePublicHeadersOnly) {
 
 /// Third-party headers as the standard library has none: a folder or a suffix in the name.
 bool is_third_party(const std::string& target) {
-  const bool system = target.starts_with("sys/") || target == "unistd.h";
+  const bool system = target.starts_with("sys/") || target == "unistd.h" || target == "fcntl.h";
   return !system && target.find_first_of("/.") != std::string::npos;
 }
 
