@@ -1,6 +1,7 @@
 #include "sim/scenario/read_model.h"
 
 #include "sim/base/edit_distance.h"
+#include "sim/base/format.h"
 #include "sim/scenario/model_families.h"
 
 #include <algorithm>
@@ -108,12 +109,12 @@ void check_attention(const JsonCursor& cursor, const ModelConfig& model) {
 void check_experts(const JsonCursor& cursor, const ModelConfig& model) {
   if (model.experts > 0 && model.experts_per_token > model.experts) {
     cursor.fault("num_experts_per_tok " + std::to_string(model.experts_per_token) + " of " +
-                     std::to_string(model.experts) + " experts",
+                     std::to_string(model.experts) + " " + plural("expert", model.experts),
                  "at most all experts");
   }
   if (model.layers > 0 && model.dense_first > model.layers) {
     cursor.fault("first_k_dense_replace " + std::to_string(model.dense_first) + " of " +
-                     std::to_string(model.layers) + " layers",
+                     std::to_string(model.layers) + " " + plural("layer", model.layers),
                  "at most all layers");
   }
 }

@@ -110,7 +110,8 @@ Expected<Layers> deal_to_chunks(const Layers& ranks,
       return refuse(Diagnostic{
           pointer,
           text(ranks[rank]) + " " + plural("layer", ranks[rank]) + " on stage " +
-              std::to_string(rank) + " do not divide over vpp " + text(vpp) + " chunks",
+              std::to_string(rank) + (ranks[rank] == 1 ? " does" : " do") +
+              " not divide over vpp " + text(vpp) + " chunks",
           "give pp x vpp = " + text(parallelism.pp * vpp) + " entries to layers_per_stage"});
     }
     for (std::size_t stage = rank; stage < split.size(); stage += pp) {

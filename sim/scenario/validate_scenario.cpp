@@ -183,7 +183,8 @@ void check_sharding(const Scenario& scenario, Rules& rules) {
   if (p.shard_group > 0 && rules.sound({"/parallelism/dp", "/parallelism/shard_group"}) &&
       ranks % p.shard_group != 0) {
     rules.fault("/parallelism/shard_group",
-                text(p.shard_group) + " does not divide dp x cp = " + text(ranks) + " ranks",
+                text(p.shard_group) + " does not divide dp x cp = " + text(ranks) + " " +
+                    plural("rank", ranks),
                 "");
   }
   const bool shards_weights = p.sharding == Sharding::kZero2 || p.sharding == Sharding::kZero3;

@@ -1,3 +1,4 @@
+#include "sim/base/format.h"
 #include "sim/schedule/lists.h"
 
 #include <algorithm>
@@ -62,15 +63,16 @@ void infer_size(Schedule& schedule, std::vector<Diagnostic>& faults) {
     faults.push_back({"/schedule", "no action in the text", "one rank per line: 0F0,0F1,0B0,0B1"});
   } else if (stages % ranks != 0) {
     faults.push_back({"/schedule",
-                      std::to_string(stages) + " stages cannot be shared by " +
-                          std::to_string(ranks) + " ranks (lines)",
+                      std::to_string(stages) + " " + plural("stage", stages) +
+                          " cannot be shared by " + std::to_string(ranks) + " " +
+                          plural("rank", ranks) + (ranks == 1 ? " (line)" : " (lines)"),
                       "stage s is on rank s mod " + std::to_string(ranks)});
   } else if (stages * micro_batches > actions) {
     faults.push_back({"/schedule",
-                      std::to_string(actions) +
-                          " actions cannot hold a forward and a backward of " +
-                          std::to_string(stages) + " stages x " + std::to_string(micro_batches) +
-                          " micro-batches",
+                      std::to_string(actions) + " " + plural("action", actions) +
+                          " cannot hold a forward and a backward of " + std::to_string(stages) +
+                          " " + plural("stage", stages) + " x " + std::to_string(micro_batches) +
+                          " " + plural("micro-batch", micro_batches),
                       ""});
   } else {
     schedule.size.pp = static_cast<std::int32_t>(ranks);

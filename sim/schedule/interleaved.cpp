@@ -1,3 +1,4 @@
+#include "sim/base/format.h"
 #include "sim/schedule/generators.h"
 
 #include <algorithm>
@@ -32,8 +33,8 @@ std::vector<Unit> unit_order(const ScheduleSize& size, std::int32_t group) {
 }
 
 std::string numbers(const ScheduleSize& size, std::int32_t group) {
-  return "pp " + std::to_string(size.pp) + ", " + std::to_string(size.micro_batches) +
-         " micro-batches, group " + std::to_string(group) +
+  return "pp " + std::to_string(size.pp) + ", " + std::to_string(size.micro_batches) + " " +
+         plural("micro-batch", size.micro_batches) + ", group " + std::to_string(group) +
          (size.group == 0 ? " (default pp)" : "");
 }
 
@@ -59,8 +60,8 @@ std::optional<Diagnostic> interleaved_illegal(const ScheduleSize& size) {
   if (rest != 0 && rest < size.pp) {
     const std::int32_t below = size.micro_batches - rest;
     return Diagnostic{"/schedule",
-                      "interleaved: the last group would hold " + std::to_string(rest) +
-                          " micro-batches, fewer than pp: " + numbers(size, group),
+                      "interleaved: the last group would hold " + std::to_string(rest) + " " +
+                          plural("micro-batch", rest) + ", fewer than pp: " + numbers(size, group),
                       "take " + std::to_string(below) + " or " +
                           std::to_string(static_cast<std::int64_t>(below) + group) +
                           " micro-batches, or a group such as " +

@@ -1,5 +1,7 @@
 #include "sim/schedule/lists.h"
 
+#include "sim/base/format.h"
+
 #include <algorithm>
 
 namespace foretrain {
@@ -19,8 +21,10 @@ std::string action_fault(const Schedule& schedule,
                          std::vector<std::uint8_t>& done) {
   const std::string where = "rank " + std::to_string(rank) + ": " + to_string(action);
   if (!known_cell(schedule, action)) {
-    return where + " is outside " + std::to_string(schedule.stages()) + " stages and " +
-           std::to_string(schedule.size.micro_batches) + " micro-batches";
+    return where + " is outside " + std::to_string(schedule.stages()) + " " +
+           plural("stage", schedule.stages()) + " and " +
+           std::to_string(schedule.size.micro_batches) + " " +
+           plural("micro-batch", schedule.size.micro_batches);
   }
   if (schedule.owner(action.stage) != rank) {
     return where + " belongs to rank " + std::to_string(schedule.owner(action.stage));
@@ -78,7 +82,8 @@ std::vector<std::string> list_faults(const Schedule& schedule) {
       schedule.ranks.size() != static_cast<std::size_t>(size.pp)) {
     faults.push_back(std::to_string(schedule.ranks.size()) + " lists for pp " +
                      std::to_string(size.pp) + ", vpp " + std::to_string(size.vpp) + ", " +
-                     std::to_string(size.micro_batches) + " micro-batches");
+                     std::to_string(size.micro_batches) + " " +
+                     plural("micro-batch", size.micro_batches));
     return faults;
   }
   std::vector<std::uint8_t> done(cell_count(schedule));

@@ -214,7 +214,8 @@ std::string schedule_picture(const Schedule& schedule,
   std::string text = pad("time", margin) + axis(grid, scale.unit) + "\n";
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     if (ranks > kMostRows && rank == kMostRows / 2) {
-      text += pad("  ...", margin) + std::to_string(ranks - kMostRows) + " ranks not drawn\n";
+      text += pad("  ...", margin) + std::to_string(ranks - kMostRows) + " " +
+              plural("rank", static_cast<std::int64_t>(ranks - kMostRows)) + " not drawn\n";
       rank = ranks - kMostRows / 2;
     }
     text += pad(pad(std::to_string(rank), margin - 2, true), margin) +

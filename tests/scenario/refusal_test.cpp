@@ -2,6 +2,8 @@
 // from the example by hand (see example.h).
 #include "tests/scenario/example.h"
 
+#include <array>
+
 #include <gtest/gtest.h>
 
 namespace foretrain {
@@ -128,15 +130,19 @@ TEST(Refusal, TensorParallelismBeyondTheHeads) {
   EXPECT_EQ(faults_of({"parallelism.tp=16", "parallelism.kv_replication=true"}), Lines{});
 }
 
-/// The number after "largest tp here: ".
-std::string offered_tp(const Lines& faults) {
-  const std::string mark = "largest tp here: ";
+/// The number after "largest tp here: ", or of another degree.
+std::string offered(const Lines& faults, const std::string& degree) {
+  const std::string mark = "largest " + degree + " here: ";
   for (const std::string& fault : faults) {
     if (const std::size_t at = fault.find(mark); at != std::string::npos) {
       return fault.substr(at + mark.size());
     }
   }
   return "none";
+}
+
+std::string offered_tp(const Lines& faults) {
+  return offered(faults, "tp");
 }
 
 // 28 heads over 4 key/value heads: 7 divides the first only, 4 divides both. 8064 = 128 x 63 tokens
@@ -163,6 +169,34 @@ TEST(Refusal, TheTensorParallelismOfferedBreaksNoOtherRule) {
   EXPECT_EQ(offered_tp(qwen({"parallelism.tp=14", odd, "parallelism.sequence_parallel=false"})),
             "4");
   EXPECT_EQ(offered_tp(qwen({"cluster.gpus=14", "parallelism.tp=14"})), "2") << "14 = 2 x 7 GPUs";
+}
+
+// Mixtral's 8 experts of width 14336 = 2048 x 7, folded into dp 12: etp x ep divides 12.
+TEST(Refusal, TheExpertParallelismOfferedFolds) {
+  const Lines mixtral = {"model=mixtral-8x7b",
+                         "cluster.gpus=12",
+                         "parallelism.tp=1",
+                         "parallelism.pp=1",
+                         "training.global_batch_size=48"};
+  for (const auto& [degree, asked, right] :
+       {std::array{"ep", "12", "4"}, std::array{"etp", "12", "4"}, std::array{"ep", "3", "2"}}) {
+    Lines more = mixtral;
+    more.push_back(std::string("parallelism.") + degree + "=" + asked);
+    EXPECT_EQ(offered(faults_of(more), degree), right) << degree << " " << asked;
+    more.back() = std::string("parallelism.") + degree + "=" + right;
+    EXPECT_EQ(faults_of(more), Lines{});
+  }
+}
+
+// 64 heads over tp 8 leave 8 to each rank: cp 3 shares none of them, cp 2 does where
+// 16 divides the tokens.
+TEST(Refusal, TheContextParallelismOfferedBreaksNoOtherRule) {
+  const Lines ulysses = {"parallelism.cp_kind=ulysses", "parallelism.cp=3", "cluster.gpus=96"};
+  Lines even = ulysses;
+  even.emplace_back("training.sequence_length=8184");
+  EXPECT_EQ(offered(faults_of(even), "cp"), "1") << "8184 = 8 x 1023";
+  even.back() = "training.sequence_length=8208";
+  EXPECT_EQ(offered(faults_of(even), "cp"), "2") << "8208 = 8 x 1026";
 }
 
 TEST(Refusal, SchedulesThatCannotRunThis) {

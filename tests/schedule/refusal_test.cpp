@@ -60,7 +60,7 @@ TEST(Refusal, InterleavedSaysWhichParameterToChange) {
       refusal("interleaved", {.pp = 4, .micro_batches = 8, .vpp = 2, .group = 9});
   EXPECT_TRUE(has(group.hint, "between 4 and 8")) << group.hint;
   const Diagnostic rest = refusal("interleaved", {.pp = 4, .micro_batches = 9, .vpp = 2});
-  EXPECT_TRUE(has(rest.message, "would hold 1 micro-batches")) << rest.message;
+  EXPECT_TRUE(has(rest.message, "would hold 1 micro-batch,")) << rest.message;
   EXPECT_TRUE(has(rest.hint, "8 or 12 micro-batches")) << rest.hint;
 }
 
