@@ -46,7 +46,7 @@ void add_options(CLI::App& app, RunLine& line) {
       ->type_name("P=V")
       ->take_all()
       ->expected(1);
-  app.add_option("--steps", line.options.steps, "steps to measure after warming up")
+  app.add_option("--steps", line.options.steps, "steps to measure after warming up, 1 to 100000")
       ->check(whole_number(1, 100000));
   app.add_flag(
       "--all-ranks", line.options.all_ranks, "simulate every rank, none stands for another");

@@ -26,15 +26,20 @@ bool write_all(std::FILE* file, const std::string& text) {
   return std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
 }
 
-/// Whether two names are one file, which need not be there yet; devices may be shared.
+/// Whether two targets are one, standard output or a file, which need not be there yet; devices
+/// may be shared.
 bool same_file(const std::string& a, const std::string& b) {
+  if (a == "-" || b == "-") {
+    return a == b;
+  }
   std::error_code error;
   const std::filesystem::path first = std::filesystem::weakly_canonical(a, error);
-  if (error || std::filesystem::is_character_file(first, error)) {
-    return a == b && a == "-";
+  if (std::filesystem::is_character_file(first, error)) {
+    return false;
   }
   const std::filesystem::path second = std::filesystem::weakly_canonical(b, error);
-  return first == second || std::filesystem::equivalent(first, second, error);
+  return a == b || (!first.empty() && first == second) ||
+         std::filesystem::equivalent(first, second, error);
 }
 
 /// "a whole number from 1 to 100000", as far as there are limits.

@@ -1,5 +1,6 @@
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -175,6 +176,10 @@ TEST(RunCommand, TwoOutputsInOnePlaceAreRefused) {
   EXPECT_EQ(both.code, 2);
   EXPECT_EQ(json::parse(both.out, nullptr, false)["faults"][0]["pointer"], "/trace");
   EXPECT_EQ(run("tutorial-2x4 --trace /dev/null --json /dev/null").code, 0) << "it keeps nothing";
+  const std::string link = scratch("link.json");
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(path, link);
+  EXPECT_EQ(run("tutorial-2x4 --trace " + path + " --json " + link).code, 2);
 }
 
 // "-" is standard output: the trace that a file would hold, and no page.
