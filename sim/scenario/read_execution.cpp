@@ -3,6 +3,8 @@
 #include "sim/scenario/named_file.h"
 #include "sim/scenario/sections.h"
 
+#include <algorithm>
+
 namespace foretrain {
 
 void read_schedule(JsonCursor& section, ScheduleSpec& schedule, const std::string& base_directory) {
@@ -47,7 +49,12 @@ void read_recompute(JsonCursor& section, RecomputeSpec& recompute) {
     }
     recompute.mode = RecomputeMode::kModules;
     for (const JsonCursor& entry : at->elements()) {
-      recompute.modules.push_back(entry.choice(kModules).value_or(""));
+      const std::string module = entry.choice(kModules).value_or("");
+      const std::vector<std::string>& before = recompute.modules;
+      if (!module.empty() && std::find(before.begin(), before.end(), module) != before.end()) {
+        entry.fault(module + " stands twice", "name each module once");
+      }
+      recompute.modules.push_back(module);
     }
     if (at->is_array() && recompute.modules.empty()) {
       at->fault("names no module", "set mode to \"none\" to recompute nothing");

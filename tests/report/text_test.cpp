@@ -184,6 +184,19 @@ TEST(ReportText, LeavesOutPartsOfLoneRanksThatPrintAsZero) {
   EXPECT_EQ(report_text(report).find("data comm"), std::string::npos);
 }
 
+TEST(ReportText, CountsRanksInSingularAndPlural) {
+  StepReport report = sample_report();
+  const auto says = [&](std::int64_t simulated, std::int64_t total, const std::string& words) {
+    report.simulation.ranks_simulated = simulated;
+    report.simulation.ranks_total = total;
+    return report_text(report).find("simulated    " + words + " ·") != std::string::npos;
+  };
+  EXPECT_TRUE(says(1, 1, "the only rank"));
+  EXPECT_TRUE(says(2, 2, "all 2 ranks"));
+  EXPECT_TRUE(says(1, 8, "1 of 8 ranks stands for all (identical by symmetry)"));
+  EXPECT_TRUE(says(2, 8, "2 of 8 ranks stand for all (identical by symmetry)"));
+}
+
 // A bar is as long as its share, to an eighth of a column.
 TEST(ReportText, DrawsBarsInEighths) {
   EXPECT_EQ(bar(0), "");

@@ -265,6 +265,11 @@ TEST(Refusal, PerturbationsNameEachPlaceOnce) {
                    "/perturbations/1/nodes/1 | 1 stands twice | name each of the nodes once"}));
 }
 
+TEST(Refusal, RecomputationNamesEachModuleOnce) {
+  EXPECT_EQ(faults_of({R"(recompute={"modules": ["mlp", "core_attn", "mlp"]})"}),
+            Lines{"/recompute/modules/2 | mlp stands twice | name each module once"});
+}
+
 // The limit that is told is the limit that holds.
 TEST(Refusal, EfficienciesTooSmallToFinish) {
   const std::string costs = R"(costs={"model": "constant", "gemm_efficiency": )";
