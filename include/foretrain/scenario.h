@@ -1,6 +1,7 @@
 #pragma once
 
 #include "foretrain/diagnostic.h"
+#include "foretrain/mesh.h"
 #include "foretrain/model_config.h"
 #include "foretrain/topology_spec.h"
 #include "foretrain/units.h"
@@ -180,6 +181,9 @@ Expected<Scenario> parse_scenario(const std::string& text,
 /// The resolved scenario as JSON text (every default filled in, dp, micro_batches and
 /// layers_per_stage derived). Reading it back gives the same Scenario.
 std::string write_scenario(const Scenario& scenario);
+
+/// The mesh a scenario asks for: its degrees, order and node size.
+MeshSize mesh_size(const Scenario& scenario);
 
 /// Transformer layers of each virtual stage (pp * vpp entries, virtual-stage order: stage s = chunk
 /// * pp

@@ -80,22 +80,8 @@ std::int32_t ShapeTable::index(const GroupShape& shape) {
   return static_cast<std::int32_t>(found - shapes_.begin());
 }
 
-Expected<DeviceMesh> mesh_of(const Scenario& scenario) {
-  const Parallelism& degrees = scenario.parallelism;
-  MeshSize size;
-  size.tp = degrees.tp;
-  size.cp = degrees.cp;
-  size.dp = degrees.dp;
-  size.pp = degrees.pp;
-  size.ep = degrees.ep;
-  size.etp = degrees.etp;
-  size.order = degrees.order;
-  size.gpus_per_node = scenario.cluster.hardware.gpus_per_node;
-  return DeviceMesh::build(size);
-}
-
 Expected<Placements> place_ranks(const Scenario& scenario, const Topology& topology) {
-  Expected<DeviceMesh> mesh = mesh_of(scenario);
+  Expected<DeviceMesh> mesh = DeviceMesh::build(mesh_size(scenario));
   if (!mesh) {
     return tl::unexpected(mesh.error());
   }

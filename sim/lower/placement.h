@@ -50,7 +50,4 @@ struct Placements {
 /// Places every rank of a scenario. Groups of one rank are left out (-1).
 Expected<Placements> place_ranks(const Scenario& scenario, const Topology& topology);
 
-/// The mesh a scenario asks for.
-Expected<DeviceMesh> mesh_of(const Scenario& scenario);
-
 }  // namespace foretrain

@@ -232,7 +232,6 @@ void check_perturbations(const Scenario& scenario, Rules& rules) {
 }
 
 void check_mesh(const Scenario& scenario, Rules& rules) {
-  const Parallelism& p = scenario.parallelism;
   if (!rules.sound({"/parallelism/tp",
                     "/parallelism/cp",
                     "/parallelism/pp",
@@ -243,16 +242,7 @@ void check_mesh(const Scenario& scenario, Rules& rules) {
                     "/cluster/topology"})) {
     return;
   }
-  MeshSize size;
-  size.tp = p.tp;
-  size.cp = p.cp;
-  size.dp = p.dp;
-  size.pp = p.pp;
-  size.ep = p.ep;
-  size.etp = p.etp;
-  size.order = p.order;
-  size.gpus_per_node = scenario.cluster.hardware.gpus_per_node;
-  if (const Expected<DeviceMesh> mesh = DeviceMesh::build(size); !mesh) {
+  if (const Expected<DeviceMesh> mesh = DeviceMesh::build(mesh_size(scenario)); !mesh) {
     for (const Diagnostic& fault : mesh.error().list) {
       rules.fault(fault.pointer, fault.message, fault.hint);
     }
@@ -260,6 +250,20 @@ void check_mesh(const Scenario& scenario, Rules& rules) {
 }
 
 }  // namespace
+
+MeshSize mesh_size(const Scenario& scenario) {
+  const Parallelism& degrees = scenario.parallelism;
+  MeshSize size;
+  size.tp = degrees.tp;
+  size.cp = degrees.cp;
+  size.dp = degrees.dp;
+  size.pp = degrees.pp;
+  size.ep = degrees.ep;
+  size.etp = degrees.etp;
+  size.order = degrees.order;
+  size.gpus_per_node = scenario.cluster.hardware.gpus_per_node;
+  return size;
+}
 
 void validate_scenario(Scenario& scenario,
                        const StatedValues& stated,
