@@ -1,6 +1,7 @@
 #include "sim/lower/stage_blocks.h"
 
 #include "sim/base/check.h"
+#include "sim/base/format.h"
 
 #include <algorithm>
 #include <limits>
@@ -198,7 +199,7 @@ const StageBlock& StageBlocks::get(const StageSlice& slice,
   hooks.block = static_cast<std::int32_t>(vocabulary_.program().blocks.size());
   emission.block.name = std::string(phase == Phase::kForward ? "F" : "B") +
                         (slice.embedding ? " embedding" : "") + " " + std::to_string(slice.layers) +
-                        " layers" + (slice.head ? " head" : "");
+                        " " + plural("layer", slice.layers) + (slice.head ? " head" : "");
   vocabulary_.program().blocks.push_back(std::move(emission.block));
   flops_[hooks.block] = emission.flops;
   return made_.emplace(key, std::move(hooks)).first->second;

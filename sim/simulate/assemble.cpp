@@ -322,11 +322,11 @@ void add_activations(const StepFacts& facts, StepReport& report) {
       sorted.begin(), sorted.end(), [](const LayerActivation& a, const LayerActivation& b) {
         return a.bytes > b.bytes;
       });
-  std::string text = "a layer keeps " + human_bytes(total) + " of each micro-batch";
+  std::string text = "a layer keeps " + human_bytes(total) + " a micro-batch";
   for (std::size_t i = 0; i < sorted.size() && i < 3; ++i) {
     text += (i == 0 ? ": " : ", ") + sorted[i].tensor + " " + human_bytes(sorted[i].bytes);
   }
-  report.notes.push_back(text + (sorted.size() > 3 ? ", ..." : ""));
+  report.notes.push_back(text + (sorted.size() > 3 ? " ..." : ""));
 }
 
 void add_words(const Scenario& scenario, StepReport& report) {

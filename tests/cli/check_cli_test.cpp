@@ -1,4 +1,6 @@
 // The program as a user meets it: exit codes, where text goes, refusals by name.
+#include "tests/support/command.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -6,29 +8,16 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
 
 namespace foretrain {
 namespace {
 
-struct Outcome {
-  int code = -1;
-  std::string text;  ///< standard output and standard error together
-};
+using test::Outcome;
 
+/// Standard output and standard error together, unless `arguments` redirects them.
 Outcome run(const std::string& arguments) {
   const bool redirected = arguments.find("2>&1") != std::string::npos;
-  const std::string command =
-      std::string(FORETRAIN_PROGRAM) + " " + arguments + (redirected ? "" : " 2>&1");
-  Outcome outcome;
-  std::FILE* pipe = popen(command.c_str(), "r");
-  char block[4096];
-  std::size_t count = 0;
-  while ((count = std::fread(block, 1, sizeof block, pipe)) > 0) {
-    outcome.text.append(block, count);
-  }
-  outcome.code = WEXITSTATUS(pclose(pipe));
-  return outcome;
+  return test::run_program(arguments + (redirected ? "" : " 2>&1"));
 }
 
 std::string write_temporary(const std::string& name, const std::string& text) {
@@ -40,12 +29,12 @@ std::string write_temporary(const std::string& name, const std::string& text) {
 TEST(CheckCommand, AGoodScenarioIsExitZero) {
   const Outcome outcome = run("check llama3-405b-8k");
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.text, "llama3-405b-8k: ok\n");
+  EXPECT_EQ(outcome.out, "llama3-405b-8k: ok\n");
 }
 
 TEST(CheckCommand, JsonGoesAloneToStandardOutput) {
   const Outcome outcome = run("check llama3-405b-8k --json - 2>/dev/null");
-  const nlohmann::json json = nlohmann::json::parse(outcome.text);
+  const nlohmann::json json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(json["ok"], true);
   EXPECT_EQ(json["faults"].size(), 0U);
@@ -58,7 +47,7 @@ TEST(CheckCommand, FaultsAreExitTwoInAColumn) {
       run("check llama3-70b-64 --set parallelism.tp=16 --set training.global_batch_size=511 "
           "--set seeed=1");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.text,
+  EXPECT_EQ(outcome.out,
             "llama3-70b-64: 2 faults\n"
             "  /seeed           unknown key; did you mean \"seed\"?\n"
             "  /parallelism/tp  16 does not divide 8 key/value heads; largest tp here: 8, or set "
@@ -67,7 +56,7 @@ TEST(CheckCommand, FaultsAreExitTwoInAColumn) {
 
 TEST(CheckCommand, FaultsAsJson) {
   const Outcome outcome = run("check llama3-70b-64 --set parallelism.pp=3 --json -");
-  const nlohmann::json json = nlohmann::json::parse(outcome.text);
+  const nlohmann::json json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(json["ok"], false);
   EXPECT_EQ(json["faults"][0]["pointer"], "/parallelism");
@@ -77,7 +66,7 @@ TEST(CheckCommand, WhatIsNotJsonSaysWhere) {
   const std::string path = write_temporary("broken.json", "{\"name\": \"x\",\n  model: 1}");
   const Outcome outcome = run("check " + path);
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_NE(outcome.text.find("line 2, column 3"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.out.find("line 2, column 3"), std::string::npos) << outcome.out;
 }
 
 TEST(CheckCommand, AFileThatIsNotThereIsExitThree) {
@@ -90,7 +79,7 @@ TEST(CheckCommand, AFileThatIsNotThereIsExitThree) {
 TEST(CheckCommand, AnUnknownScenarioSuggestsTheNearest) {
   const Outcome outcome = run("check llama3-405b-8");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_NE(outcome.text.find("did you mean \"llama3-405b-8k\"?"), std::string::npos);
+  EXPECT_NE(outcome.out.find("did you mean \"llama3-405b-8k\"?"), std::string::npos);
 }
 
 TEST(Program, HelpAndVersion) {
@@ -122,7 +111,7 @@ TEST(Program, OutputThatCannotBeWrittenIsExitThree) {
     for (const char* sink : {"2>&1 >/dev/full", "2>&1 >&-"}) {
       const Outcome outcome = run(line + std::string(" ") + sink);
       EXPECT_EQ(outcome.code, 3) << line << " " << sink;
-      EXPECT_NE(outcome.text.find("standard output: "), std::string::npos) << outcome.text;
+      EXPECT_NE(outcome.out.find("standard output: "), std::string::npos) << outcome.out;
     }
   }
 }
@@ -139,7 +128,7 @@ TEST(Program, CommandsThatAreNotBuiltStillHelp) {
   for (const char* command : {"collective", "plan", "search"}) {
     const Outcome outcome = run(std::string(command) + " --help");
     EXPECT_EQ(outcome.code, 0);
-    EXPECT_NE(outcome.text.find("not built yet"), std::string::npos) << outcome.text;
+    EXPECT_NE(outcome.out.find("not built yet"), std::string::npos) << outcome.out;
     EXPECT_EQ(run(command).code, 2);
   }
 }
@@ -147,8 +136,8 @@ TEST(Program, CommandsThatAreNotBuiltStillHelp) {
 TEST(Program, NumbersOutOfRangeSayTheRange) {
   const Outcome none = run("topology dgx-h100-ndr400 --gpus 0");
   EXPECT_EQ(none.code, 2);
-  EXPECT_NE(none.text.find("--gpus: must be a whole number, at least 1, not 0;"), std::string::npos)
-      << none.text;
+  EXPECT_NE(none.out.find("--gpus: must be a whole number, at least 1, not 0;"), std::string::npos)
+      << none.out;
   for (const char* line : {"topology dgx-h100-ndr400 --gpus 1.5",
                            "topology dgx-h100-ndr400 --path 0 x",
                            "run tutorial-2x4 --steps 1e3",
@@ -156,11 +145,11 @@ TEST(Program, NumbersOutOfRangeSayTheRange) {
                            "schedule 1f1b --pp two --micro-batches 2"}) {
     const Outcome outcome = run(line);
     EXPECT_EQ(outcome.code, 2) << line;
-    EXPECT_NE(outcome.text.find("must be a whole number"), std::string::npos) << outcome.text;
+    EXPECT_NE(outcome.out.find("must be a whole number"), std::string::npos) << outcome.out;
   }
   const Outcome huge = run("mesh --tp 99999999999999999999");
   EXPECT_EQ(huge.code, 2);
-  EXPECT_NE(huge.text.find("--tp: 99999999999999999999 is too large"), std::string::npos);
+  EXPECT_NE(huge.out.find("--tp: 99999999999999999999 is too large"), std::string::npos);
 }
 
 TEST(Program, EmptyTextsAreRefused) {
@@ -176,18 +165,18 @@ TEST(Program, EmptyTextsAreRefused) {
                            "mesh --order ''"}) {
     const Outcome outcome = run(line);
     EXPECT_EQ(outcome.code, 2) << line;
-    EXPECT_NE(outcome.text.find("must not be empty"), std::string::npos) << outcome.text;
+    EXPECT_NE(outcome.out.find("must not be empty"), std::string::npos) << outcome.out;
   }
 }
 
 TEST(Program, OneOfAThingIsNoPlural) {
-  EXPECT_NE(run("mesh --gpus-per-node 1").text.find("1 node of 1 GPU,"), std::string::npos);
-  EXPECT_NE(run("topology dgx-h100-ndr400 --gpus 1").text.find("  1 GPU ("), std::string::npos);
-  EXPECT_NE(run("schedule 1f1b --pp 1 --micro-batches 1").text.find(" 1 micro-batch "),
+  EXPECT_NE(run("mesh --gpus-per-node 1").out.find("1 node of 1 GPU,"), std::string::npos);
+  EXPECT_NE(run("topology dgx-h100-ndr400 --gpus 1").out.find("  1 GPU ("), std::string::npos);
+  EXPECT_NE(run("schedule 1f1b --pp 1 --micro-batches 1").out.find(" 1 micro-batch "),
             std::string::npos);
   const std::string page = run("run tutorial-2x4 --set cluster.gpus=1 --set parallelism.pp=1 --set "
                                "training.global_batch_size=1")
-                               .text;
+                               .out;
   for (const char* part : {"x 1 sequence\n", " 1 micro-batch of 1 ", "the only rank"}) {
     EXPECT_NE(page.find(part), std::string::npos) << part << page;
   }
@@ -196,13 +185,13 @@ TEST(Program, OneOfAThingIsNoPlural) {
 TEST(Program, UsageErrorsAreExitTwoWithTheNearestFlag) {
   const Outcome outcome = run("check llama3-405b-8k --jsn -");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_NE(outcome.text.find("did you mean \"--json\"?"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.out.find("did you mean \"--json\"?"), std::string::npos) << outcome.out;
 }
 
 TEST(Program, UnknownCommandsSuggestTheNearest) {
   const Outcome outcome = run("chek");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.text, "foretrain: unknown command \"chek\"; did you mean \"check\"?\n");
+  EXPECT_EQ(outcome.out, "foretrain: unknown command \"chek\"; did you mean \"check\"?\n");
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include "tests/support/command.h"
+
 #include <array>
 #include <cstdio>
 #include <string>
@@ -5,7 +7,6 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
 
 /// Rule: `foretrain mesh` prints the contract's fields exactly and refuses illegal foldings.
 namespace foretrain {
@@ -13,26 +14,10 @@ namespace {
 
 using nlohmann::json;
 
-struct Outcome {
-  int code = -1;
-  std::string out;
-};
+using test::Outcome;
 
 Outcome run(const std::string& line) {
-  const std::string command = FORETRAIN_PROGRAM " mesh " + line + " 2>/dev/null";
-  Outcome outcome;
-  std::FILE* const pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) {
-    return outcome;
-  }
-  std::array<char, 4096> buffer{};
-  for (std::size_t got = 1; got > 0;) {
-    got = std::fread(buffer.data(), 1, buffer.size(), pipe);
-    outcome.out.append(buffer.data(), got);
-  }
-  const int status = pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
+  return test::run_program("mesh " + line + " 2>/dev/null");
 }
 
 json result(const std::string& line, int code = 0) {

@@ -1,3 +1,5 @@
+#include "tests/support/command.h"
+
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -6,7 +8,6 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
 #include <zlib.h>
 
 /// Rule: `foretrain run` answers with its exit code, keeps its channels apart, refuses by name.
@@ -15,10 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
+using test::Outcome;
 
 std::string scratch(const std::string& name) {
   const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
@@ -40,19 +38,7 @@ std::string contents(const std::string& path) {
 
 Outcome run(const std::string& arguments) {
   const std::string errors = scratch("stderr");
-  const std::string command = FORETRAIN_PROGRAM " run " + arguments + " 2>" + errors;
-  Outcome outcome;
-  std::FILE* const pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) {
-    return outcome;
-  }
-  std::array<char, 4096> buffer{};
-  for (std::size_t got = 1; got > 0;) {
-    got = std::fread(buffer.data(), 1, buffer.size(), pipe);
-    outcome.out.append(buffer.data(), got);
-  }
-  const int status = pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  Outcome outcome = test::run_program("run " + arguments + " 2>" + errors);
   outcome.err = contents(errors);
   return outcome;
 }

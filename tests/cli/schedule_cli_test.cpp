@@ -1,3 +1,5 @@
+#include "tests/support/command.h"
+
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -7,7 +9,6 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /// Rule: `foretrain schedule` prints the contract's fields exactly, in the input's unit, and
@@ -17,27 +18,11 @@ namespace {
 
 using nlohmann::json;
 
-struct Outcome {
-  int code = -1;
-  std::string out;
-};
+using test::Outcome;
 
 /// Runs the program with standard error dropped, or joined to the output with "2>&1".
 Outcome run(const std::string& line, const std::string& errors = "2>/dev/null") {
-  const std::string command = FORETRAIN_PROGRAM " schedule " + line + " " + errors;
-  Outcome outcome;
-  std::FILE* const pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) {
-    return outcome;
-  }
-  std::array<char, 4096> buffer{};
-  for (std::size_t got = 1; got > 0;) {
-    got = std::fread(buffer.data(), 1, buffer.size(), pipe);
-    outcome.out.append(buffer.data(), got);
-  }
-  const int status = pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
+  return test::run_program("schedule " + line + " " + errors);
 }
 
 json result(const std::string& line) {

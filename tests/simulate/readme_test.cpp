@@ -1,10 +1,10 @@
+#include "foretrain/simulate.h"
+
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
-
-#include "foretrain/simulate.h"
 
 /// Rule: the sample output in README.md is what the program prints.
 namespace foretrain {
