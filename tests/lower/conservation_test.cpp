@@ -76,6 +76,15 @@ TEST(Conservation, BreakdownSumsToTheStepAndBytesArriveAsSent) {
       EXPECT_GE((simulation.report.breakdown.*part.member).count(), 0) << part.key;
     }
     EXPECT_EQ(sum, simulation.report.step_time);
+    // The critical path is a chain without holes, no shorter than the busiest rank's kernels.
+    Duration path{};
+    for (const PathShare& part : simulation.report.critical_path) {
+      path += part.time;
+    }
+    EXPECT_EQ(path, simulation.report.step_time);
+    for (const StageReport& stage : simulation.report.stages) {
+      EXPECT_GE(path, stage.busy);
+    }
     Int128 sent = 0;
     Int128 received = 0;
     for (std::size_t i = 0; i < simulation.timeline.accounts.size(); ++i) {
