@@ -67,8 +67,9 @@ class TemplateWriter {
   const LinkClass& links_;
   BuiltTemplate built_;
   CallList calls_;
-  ComputeCall latest_;               ///< the compute call before
-  std::int32_t blocking_send_ = -1;  ///< without p2p overlap: what the next compute waits for
+  ComputeCall latest_;  ///< the compute call before
+  std::vector<std::int32_t>
+      blocking_;  ///< transfers without overlap: the next compute waits for them
   std::vector<std::int32_t>
       reductions_;  ///< gradient reductions issued, template-wide task indices
   struct Gather {
@@ -94,8 +95,8 @@ TemplateWriter::ComputeCall TemplateWriter::compute(const Action& action,
     if (received) {
       calls_.wait(root, *received);
     }
-    if (blocking_send_ >= 0) {
-      calls_.wait(root, blocking_send_);
+    for (const std::int32_t transfer : blocking_) {
+      calls_.wait(root, transfer);
     }
     if (latest_.call < 0) {
       continue;
@@ -109,7 +110,7 @@ TemplateWriter::ComputeCall TemplateWriter::compute(const Action& action,
       calls_.wait(root, calls_.task_of(latest_.call, latest_.hooks->last_compute));
     }
   }
-  blocking_send_ = -1;
+  blocking_.clear();
   calls_.last().stage = action.stage;
   calls_.last().micro_batch = action.micro_batch;
   calls_.last().work_class = static_cast<std::int32_t>(phase);
@@ -154,7 +155,7 @@ void TemplateWriter::send(std::int32_t message,
     calls_.wait(0, calls_.task_of(from.call, open));
   }
   if (!in_.scenario.overlap.pp) {
-    blocking_send_ = calls_.task_of(call, 0);
+    blocking_.push_back(calls_.task_of(call, 0));
   }
 }
 
@@ -252,24 +253,28 @@ void TemplateWriter::reduce_chunk(std::int32_t stage, const ComputeCall& last, b
 void TemplateWriter::reduce_when_due(const Action& action,
                                      std::size_t position,
                                      const ComputeCall& done) {
-  if (!in_.scenario.overlap.dp_grad) {
+  const bool overlapped = in_.scenario.overlap.dp_grad;
+  if (in_.scenario.parallelism.sharding != Sharding::kZero2) {
+    if (overlapped && last_backward_of_stage(position)) {
+      reduce_chunk(action.stage, done, true);
+    }
     return;
   }
-  bool due = last_backward_of_stage(position);
-  if (in_.scenario.parallelism.sharding == Sharding::kZero2) {
-    due = in_.scenario.stack.gradient_reduction == "micro_batch" || last_backward_of_run(position);
-  }
-  if (due) {
-    reduce_chunk(action.stage, done, true);
+  // Sharded gradients leave when they are due, overlapped or not: what they move is the same.
+  if (in_.scenario.stack.gradient_reduction == "micro_batch" || last_backward_of_run(position)) {
+    const std::size_t before = reductions_.size();
+    reduce_chunk(action.stage, done, overlapped);
+    if (!overlapped && reductions_.size() > before) {
+      blocking_.push_back(reductions_.back());
+    }
   }
 }
 
 void TemplateWriter::end_of_step() {
   std::int64_t parameters = 0;
-  std::int64_t largest_tied = 0;
   for (std::int32_t stage = links_.pp_rank; stage < in_.schedule.stages();
        stage += in_.schedule.size.pp) {
-    if (!in_.scenario.overlap.dp_grad) {
+    if (!in_.scenario.overlap.dp_grad && in_.scenario.parallelism.sharding != Sharding::kZero2) {
       reduce_chunk(stage, latest_, false);
     }
     for (const std::int64_t part : part_parameters(in_.scenario, slice(stage))) {
@@ -279,11 +284,11 @@ void TemplateWriter::end_of_step() {
   const PrecisionSpec& types = in_.scenario.training.dtype;
   if (links_.embedding >= 0) {
     const ModelConfig& model = in_.scenario.model;
-    largest_tied = model.vocabulary * model.hidden / in_.scenario.parallelism.tp;
+    const std::int64_t table = model.vocabulary * model.hidden / in_.scenario.parallelism.tp;
     reductions_.push_back(collective(kEmbeddingGroup,
                                      links_.embedding,
                                      CollectiveKind::kAllReduce,
-                                     {largest_tied * bytes_per_element(types.grads)},
+                                     {table * bytes_per_element(types.grads)},
                                      "tied embedding all-reduce"));
     calls_.wait(0, calls_.task_of(latest_.call, latest_.hooks->last_compute));
   }

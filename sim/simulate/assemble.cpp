@@ -212,8 +212,8 @@ void add_memory_notes(const Scenario& scenario, const StepFacts& facts, StepRepo
   if (scenario.parallelism.sharding == Sharding::kZero2 && whole) {
     report.notes.push_back(
         "zero2 saves nothing over zero1 here: with one or two chunks a rank all gradients are "
-        "being "
-        "accumulated (stack.gradient_reduction \"micro_batch\" reduces after each micro-batch)");
+        "being accumulated (stack.gradient_reduction \"micro_batch\" reduces after each "
+        "micro-batch)");
   }
 }
 

@@ -69,5 +69,22 @@ TEST(DataParallel, PerMicroBatchReductionMovesGradientsOncePerMicroBatch) {
               1e-5 * gradients);
 }
 
+TEST(DataParallel, OverlapDoesNotChangeWhatIsMoved) {
+  // Reduced after each micro-batch or not, hidden or not: the bytes are the same, and without
+  // overlap all of the transfer is exposed.
+  for (const char* when : {"micro_batch", "run"}) {
+    TinyScenario hidden = replicas(4, "zero2", true);
+    TinyScenario shown = replicas(4, "zero2", false);
+    const std::string stack = std::string(R"(, "stack": {"gradient_reduction": ")") + when + "\"}";
+    hidden.more += stack;
+    shown.more += stack;
+    const NetworkReport under = hidden.run().report.network.front();
+    const NetworkReport open = shown.run().report.network.front();
+    EXPECT_EQ(under.bytes, open.bytes) << when;
+    EXPECT_EQ(open.hidden.count(), 0) << when;
+    EXPECT_GT(under.hidden.count(), 0) << when;
+  }
+}
+
 }  // namespace
 }  // namespace foretrain
