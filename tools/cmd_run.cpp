@@ -18,8 +18,6 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 namespace foretrain {
 namespace {
@@ -76,15 +74,6 @@ FlopsConvention convention_of(const std::string& name) {
   return name == "full"       ? FlopsConvention::kFull
          : name == "hardware" ? FlopsConvention::kHardware
                               : FlopsConvention::kCausal;
-}
-
-int terminal_width() {
-  winsize size{};
-  if (isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
-      size.ws_col > 0) {
-    return std::clamp<int>(size.ws_col, 80, 120);
-  }
-  return 100;
 }
 
 /// Instances to show: all recorded ones, or as many as make a trace that viewers like.
@@ -163,7 +152,7 @@ Expected<Simulation> simulate_with_progress(const Scenario& scenario, SimulateOp
 /// The text report, and where the trace lies.
 std::string page(const StepReport& report, const RunLine& line) {
   TextStyle style;
-  style.width = terminal_width();
+  style.width = page_width();
   std::string text = report_text(report, style);
   if (!line.trace.empty() && !report.deadlock) {
     text += "trace        " + line.trace + ": open in " +

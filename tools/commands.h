@@ -5,9 +5,12 @@
 namespace foretrain {
 
 int cmd_check(int argc, char** argv);
+int cmd_estimate(int argc, char** argv);
 int cmd_mesh(int argc, char** argv);
+int cmd_plan(int argc, char** argv);
 int cmd_run(int argc, char** argv);
 int cmd_schedule(int argc, char** argv);
+int cmd_search(int argc, char** argv);
 int cmd_topology(int argc, char** argv);
 
 }  // namespace foretrain

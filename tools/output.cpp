@@ -12,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace foretrain {
@@ -189,6 +190,13 @@ int report_faults(const Faults& faults, const std::string& source, const std::st
   }
   const int written = write_json(json_target, {{"ok", false}, {"faults", list}});
   return written == kExitDone ? code : written;
+}
+
+int page_width() {
+  constexpr int kPipe = 100;
+  winsize size{};
+  const bool known = isatty(STDOUT_FILENO) != 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  return known && size.ws_col > 0 ? std::clamp<int>(size.ws_col, 80, 120) : kPipe;
 }
 
 int write_output(const std::string& target, const std::string& text) {

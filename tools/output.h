@@ -53,6 +53,9 @@ int report_faults(const Faults& faults, const std::string& source, const std::st
 /// The faults as people read them: a line each, pointers in a column.
 std::string faults_text(const Faults& faults, const std::string& source);
 
+/// Columns of a page of text: the terminal's, from 80 to 120; 100 where there is none.
+int page_width();
+
 /// Writes a text to a file, or to standard output for "-"; a file appears whole or not at all.
 /// Returns kExitDone, or kExitFile with a message on standard error.
 int write_output(const std::string& target, const std::string& text);

@@ -1,5 +1,6 @@
 #include "sim/base/format.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -75,6 +76,16 @@ std::string fixed(double value, int decimals) {
 
 std::string percent(double fraction, int decimals) {
   return fixed(100 * fraction, decimals) + " %";
+}
+
+std::string bar(double columns) {
+  static constexpr std::array<const char*, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const auto eighths = static_cast<int>(std::lround(std::max(0.0, columns) * 8));
+  std::string text;
+  for (int i = 0; i < eighths / 8; ++i) {
+    text += "█";
+  }
+  return text + kEighths[static_cast<std::size_t>(eighths % 8)];
 }
 
 int display_width(const std::string& text) {

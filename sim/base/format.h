@@ -30,6 +30,9 @@ std::string fixed(double value, int decimals);
 /// A fraction as "42.0 %".
 std::string percent(double fraction, int decimals = 1);
 
+/// A bar of eighths of a column: 1.5 -> "█▌".
+std::string bar(double columns);
+
 /// Columns a UTF-8 text takes in a terminal (code points; no wide characters are used).
 int display_width(const std::string& text);
 

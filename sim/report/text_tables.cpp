@@ -63,16 +63,6 @@ bool prints_as_zero(Duration part, Duration whole) {
 
 }  // namespace
 
-std::string bar(double columns) {
-  static constexpr std::array<const char*, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const auto eighths = static_cast<int>(std::lround(std::max(0.0, columns) * 8));
-  std::string text;
-  for (int i = 0; i < eighths / 8; ++i) {
-    text += "█";
-  }
-  return text + kEighths[static_cast<std::size_t>(eighths % 8)];
-}
-
 std::string paint(const TextStyle& style, Emphasis emphasis, const std::string& text) {
   if (!style.color || emphasis == Emphasis::kNone) {
     return text;

@@ -8,9 +8,6 @@
 /// Parts of the text report. Each returns whole lines, each ending in a newline, or nothing.
 namespace foretrain {
 
-/// A bar of eighths of a column: 1.5 -> "█▌".
-std::string bar(double columns);
-
 /// Terminal emphasis around text, or the text as it is.
 enum class Emphasis { kNone, kTitle, kBad };
 std::string paint(const TextStyle& style, Emphasis emphasis, const std::string& text);

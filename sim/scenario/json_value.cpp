@@ -237,4 +237,8 @@ std::string json_number(double value) {
   return nlohmann::json(value).dump();
 }
 
+std::string json_string(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 }  // namespace foretrain

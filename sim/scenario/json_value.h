@@ -45,4 +45,7 @@ std::string child_pointer(std::string_view pointer, std::string_view key);
 /// A number as JSON prints it: the shortest text that reads back exactly.
 std::string json_number(double value);
 
+/// A text as JSON prints it, quotes included.
+std::string json_string(const std::string& text);
+
 }  // namespace foretrain

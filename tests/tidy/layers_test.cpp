@@ -45,6 +45,10 @@ const std::map<std::string, Part>& parts() {
       {"lower", {5, with(kLanguages, {"cluster", "model", "cost"}), {}}},
       {"simulate",
        {6, with(kLanguages, {"cluster", "model", "engine", "report", "cost", "lower"}), {}}},
+      {"estimate", {4, with(kLanguages, {"model"}), {}}},
+      {"search", {7, with(kLanguages, {"model", "engine", "report", "estimate", "simulate"}), {}}},
+      {"plan",
+       {8, with(kLanguages, {"model", "engine", "report", "estimate", "simulate", "search"}), {}}},
   };
   return kParts;
 }
@@ -70,6 +74,9 @@ const std::map<std::string, std::string>& public_headers() {
       {"cost", "cost"},
       {"lower", "lower"},
       {"simulate", "simulate"},
+      {"estimate", "estimate"},
+      {"search", "search"},
+      {"plan", "plan"},
   };
   return kOwners;
 }

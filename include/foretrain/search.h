@@ -1,0 +1,115 @@
+#pragma once
+
+#include "foretrain/diagnostic.h"
+#include "foretrain/estimate.h"
+#include "foretrain/scenario.h"
+#include "foretrain/simulate.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// Every legal layout of a model on a cluster: estimated, ranked, the best simulated.
+namespace foretrain {
+
+/// What is to be trained, and where; no layout yet.
+struct TrainingJob {
+  std::string model_reference, topology;  ///< preset names or paths, as in a scenario file
+  ModelConfig model;
+  TopologySpec hardware;
+  std::int64_t gpus = 0;
+  std::int64_t sequence_length = 0;    ///< tokens
+  std::int64_t global_batch_size = 0;  ///< sequences per step
+};
+
+/// Reads the files a job names and checks its sizes. Faults: pointers /model, /cluster/topology,
+/// /cluster/gpus, /training/sequence_length, /training/global_batch_size.
+Expected<TrainingJob> read_job(const std::string& model,
+                               const std::string& topology,
+                               std::int64_t gpus,
+                               std::int64_t sequence_length,
+                               std::int64_t global_batch_size);
+
+/// A scenario file for a layout of a job, as short as it can be: defaults left out. Gradients are
+/// of the assumed size; recompute_layers must be a number, or none recompute.
+std::string scenario_text(const TrainingJob& job,
+                          const Layout& layout,
+                          const Assumptions& assumptions,
+                          const std::string& name);
+
+/// Values to try beside tp x cp x pp (and ep where there are experts).
+struct SearchAxes {
+  std::vector<std::int64_t> micro_batch_sizes = {1};
+  std::vector<std::int64_t> vpp = {1};
+  std::vector<std::int64_t> recompute_layers = {kRecomputeAsNeeded};
+  std::vector<Sharding> shardings = {Sharding::kZero1};
+  std::vector<std::string> schedules = {"1f1b"};
+  std::vector<std::string> orders = {"tp-cp-ep-dp-pp"};
+  /// Where the layers do not divide by pp: count embedding and loss as layers, or give some stages
+  /// one layer fewer. Off: such a pp is not legal.
+  bool uneven_stages = false;
+};
+
+struct SearchOptions {
+  SearchAxes axes;
+  Assumptions assumptions;
+  std::int64_t simulate = 5;  ///< the best so many; 0: closed form only
+  int threads = 0;            ///< 0: all cores; never changes the result
+  std::vector<Layout> shown;  ///< tp, cp, pp of layouts whose place is asked for
+  /// Called, where set, from one thread at a time as simulations end.
+  std::function<void(int done, int total)> progress;
+};
+
+/// What the simulation says of a layout.
+struct SimulatedLayout {
+  double step_time_s = 0, mfu = 0;
+  std::int64_t memory_bytes = 0;
+  Fit fits = Fit::kYes;
+  bool deadlock = false;
+};
+
+struct RankedLayout {
+  Estimate estimate;
+  std::int64_t rank = 0;              ///< from 1; simulated layouts that fit stand before the rest
+  std::int64_t closed_form_rank = 0;  ///< from 1
+  std::optional<SimulatedLayout> simulated;
+  std::string not_simulated;  ///< why not, where simulation was asked for
+};
+
+/// A layout that was asked for by name.
+struct ShownLayout {
+  std::int64_t tp = 1, cp = 1, pp = 1;
+  std::optional<RankedLayout> layout;  ///< the best with these degrees
+  std::string reason;                  ///< why it is not in the list
+};
+
+/// Why layouts are left out, each counted once, by the first rule it breaks.
+struct Exclusion {
+  std::string rule;  ///< e.g. "80 layers do not divide by pp"
+  std::int64_t layouts = 0;
+};
+
+struct SearchResult {
+  std::int64_t examined = 0;          ///< combinations of every axis
+  std::int64_t legal = 0;             ///< of them, those that keep every rule
+  std::vector<RankedLayout> layouts;  ///< those that fit, best first
+  std::vector<ShownLayout> shown;
+  std::vector<Exclusion> exclusions;
+  std::string reason;                ///< what binds an empty or short list; else empty
+  std::optional<Estimate> nearest;   ///< where none fits: the legal one that misses by least
+  std::optional<Estimate> smallest;  ///< the layout on the fewest GPUs that fits this job at all
+};
+
+/// The result is the same for any number of threads. Faults: an axis' values (pointer /axes/NAME).
+Expected<SearchResult> search(const TrainingJob& job, const SearchOptions& options);
+
+/// The layout on the fewest GPUs that holds the job (any number of GPUs up to `most_gpus`), by the
+/// closed form; the faster of equals. Nothing when none does.
+std::optional<Estimate> smallest_that_fits(const TrainingJob& job,
+                                           const SearchAxes& axes,
+                                           const Assumptions& assumptions,
+                                           std::int64_t most_gpus = 131'072);
+
+}  // namespace foretrain

@@ -1,0 +1,46 @@
+#include "sim/search/stages.h"
+
+namespace foretrain {
+namespace {
+
+/// One layer more, as many as are left over, from the second stage on: the first holds the
+/// embedding, the last the head.
+StageSplit middle_heavy(std::int64_t layers, std::int64_t pp) {
+  StageSplit split;
+  const std::int64_t least = layers / pp;
+  const std::int64_t over = layers % pp;
+  for (std::int64_t stage = 0; stage < pp; ++stage) {
+    const std::int64_t place = stage == 0 ? pp - 2 : stage - 1;
+    const bool last = stage == pp - 1;
+    split.per_stage.push_back(least + (!last && place < over ? 1 : 0));
+  }
+  split.most = least + 1;
+  split.last = least;
+  return split;
+}
+
+}  // namespace
+
+std::optional<StageSplit> split_stages(std::int64_t layers,
+                                       std::int64_t pp,
+                                       std::int64_t vpp,
+                                       bool uneven) {
+  const std::int64_t chunks = pp * vpp;
+  StageSplit split;
+  if (layers % chunks == 0) {
+    split.most = split.last = layers / pp;
+    return split;
+  }
+  if (!uneven || layers < pp) {
+    return std::nullopt;
+  }
+  if ((layers + 2) % chunks == 0) {
+    split.ends_as_layers = true;
+    split.most = pp > 2 ? (layers + 2) / pp : (layers + 2) / pp - 1;
+    split.last = (layers + 2) / pp - 1;
+    return split;
+  }
+  return vpp == 1 ? std::optional(middle_heavy(layers, pp)) : std::nullopt;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,147 @@
+#include "tools/estimate_output.h"
+
+#include "sim/base/format.h"
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+namespace foretrain {
+namespace {
+
+constexpr const char* kShardingNames[] = {"none", "zero1", "zero2", "zero3"};
+
+const char* sharding_name(Sharding sharding) {
+  return kShardingNames[static_cast<std::size_t>(sharding)];
+}
+
+nlohmann::ordered_json whole_bytes(double bytes) {
+  return std::llround(bytes);
+}
+
+}  // namespace
+
+nlohmann::ordered_json layout_json(const Layout& layout) {
+  nlohmann::ordered_json json;
+  json["tp"] = layout.tp;
+  json["cp"] = layout.cp;
+  json["pp"] = layout.pp;
+  json["dp"] = layout.dp;
+  json["vpp"] = layout.vpp;
+  json["ep"] = layout.ep;
+  json["etp"] = layout.etp;
+  json["micro_batch_size"] = layout.micro_batch_size;
+  json["sharding"] = sharding_name(layout.sharding);
+  json["schedule"] = layout.schedule;
+  json["order"] = layout.order;
+  return json;
+}
+
+nlohmann::ordered_json estimate_json(const Estimate& estimate) {
+  nlohmann::ordered_json json;
+  json["mfu"] = estimate.mfu;
+  json["step_time_s"] = estimate.step_time_s;
+  json["memory_bytes"] = whole_bytes(estimate.memory.total());
+  json["memory_parts_bytes"] = {{"weights", whole_bytes(estimate.memory.weights)},
+                                {"gradients", whole_bytes(estimate.memory.gradients)},
+                                {"optimizer", whole_bytes(estimate.memory.optimizer)},
+                                {"activations", whole_bytes(estimate.memory.activations)}};
+  json["memory_limit_bytes"] = whole_bytes(estimate.memory_limit);
+  json["fits"] = estimate.fits;
+  json["recompute_layers"] = estimate.recompute_layers;
+  json["stage_layers"] = estimate.stage_layers;
+  json["micro_batches"] = estimate.micro_batches;
+  for (const EstimatePart& part : estimate_parts()) {
+    json["shares"][std::string(part.key)] = estimate.parts.*part.member / estimate.step_time_s;
+  }
+  return json;
+}
+
+nlohmann::ordered_json simulated_json(const std::optional<SimulatedLayout>& simulated) {
+  if (!simulated) {
+    return nullptr;
+  }
+  nlohmann::ordered_json json;
+  json["mfu"] = simulated->mfu;
+  json["step_time_s"] = simulated->step_time_s;
+  json["memory_bytes"] = simulated->memory_bytes;
+  json["fits"] = std::string(to_string(simulated->fits));
+  json["deadlock"] = simulated->deadlock;
+  return json;
+}
+
+nlohmann::ordered_json assumptions_json(const Assumptions& assumptions,
+                                        const Layout& layout,
+                                        const ModelConfig& model) {
+  const bool chapter = assumptions.form == ClosedForm::kChapter;
+  nlohmann::ordered_json json;
+  json["name"] = std::string(to_string(assumptions.form));
+  for (const AssumptionRow& row : assumption_rows()) {
+    if ((chapter ? row.chapter : row.workshop) && (!row.experts || model.experts > 0)) {
+      json[std::string(row.key)] = assumptions.*row.member;
+    }
+  }
+  json["sharding"] = sharding_name(layout.sharding);
+  json["vpp"] = layout.vpp;
+  if (layout.recompute_layers == kRecomputeAsNeeded) {
+    json["recompute_layers"] = "as_needed";
+  } else {
+    json["recompute_layers"] = layout.recompute_layers;
+  }
+  return json;
+}
+
+std::string layout_text(const Layout& layout) {
+  const Layout usual;
+  std::string text;
+  const auto add = [&text](const std::string& item) { text += (text.empty() ? "" : " · ") + item; };
+  add("tp " + std::to_string(layout.tp));
+  add("cp " + std::to_string(layout.cp));
+  add("pp " + std::to_string(layout.pp));
+  add("dp " + std::to_string(layout.dp));
+  if (layout.vpp > 1) {
+    add("vpp " + std::to_string(layout.vpp));
+  }
+  if (layout.ep > 1) {
+    add("ep " + std::to_string(layout.ep));
+  }
+  if (layout.etp > 1) {
+    add("etp " + std::to_string(layout.etp));
+  }
+  if (layout.micro_batch_size > 1) {
+    add("micro-batch " + std::to_string(layout.micro_batch_size));
+  }
+  if (layout.sharding != usual.sharding) {
+    add(layout.sharding == Sharding::kNone ? "not sharded" : sharding_name(layout.sharding));
+  }
+  if (layout.schedule != usual.schedule) {
+    add(layout.schedule);
+  }
+  if (layout.order != usual.order) {
+    add(layout.order);
+  }
+  return text;
+}
+
+std::string shares_text(const Estimate& estimate) {
+  constexpr double kShown = 0.005;
+  std::string text;
+  for (const EstimatePart& part : estimate_parts()) {
+    const double share = estimate.parts.*part.member / estimate.step_time_s;
+    if (share >= kShown) {
+      text += (text.empty() ? "" : " · ") + std::string(part.label) + " " + percent(share, 0);
+    }
+  }
+  return text;
+}
+
+std::string recompute_text(const Estimate& estimate) {
+  if (estimate.recompute_layers == 0) {
+    return "";
+  }
+  const bool whole = estimate.stage_layers == std::floor(estimate.stage_layers);
+  return "recompute " + std::to_string(estimate.recompute_layers) + " of " +
+         fixed(estimate.stage_layers, whole ? 0 : 1) + " layers";
+}
+
+}  // namespace foretrain
