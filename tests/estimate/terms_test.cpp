@@ -143,6 +143,7 @@ TEST(Terms, WorkshopRecomputesWholeLayersOfAStage) {
   const Layout layout{.tp = 8, .pp = 4, .dp = 64, .vpp = 4};
   const Estimate none = estimator.estimate(with_recompute(layout, 0));
   const Estimate half = estimator.estimate(with_recompute(layout, 10));
+  EXPECT_NEAR(none.parts.bubble / none.parts.compute, 3.0 / (32 * 4), 1e-12);
   EXPECT_NEAR(half.mfu / none.mfu, 6.0 / 7, 1e-9);
   EXPECT_NEAR(half.memory.activations / none.memory.activations, (34.0 + 2) / 68, 1e-9);
   EXPECT_EQ(estimator.estimate(with_recompute(layout, 1000)).recompute_layers, 20);
