@@ -84,6 +84,9 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
+/// "tp 4 · cp 2 · pp 2 · dp 4", and what else is not 1 or not the default; no recomputation.
+std::string to_string(const Layout& layout);
+
 /// Sets one assumption, or a value of the layout that the rules take as given (sharding, vpp,
 /// recompute_layers), from "KEY=VALUE". Faults: unknown key, wrong unit or range; pointer
 /// /assume/KEY.

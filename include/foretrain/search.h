@@ -39,11 +39,14 @@ std::string scenario_text(const TrainingJob& job,
                           const Assumptions& assumptions,
                           const std::string& name);
 
+/// As a value of recompute_layers: every layer of a stage.
+inline constexpr std::int64_t kRecomputeAll = -2;
+
 /// Values to try beside tp x cp x pp (and ep where there are experts).
 struct SearchAxes {
   std::vector<std::int64_t> micro_batch_sizes = {1};
   std::vector<std::int64_t> vpp = {1};
-  std::vector<std::int64_t> recompute_layers = {kRecomputeAsNeeded};
+  std::vector<std::int64_t> recompute_layers = {kRecomputeAsNeeded};  ///< of a stage
   std::vector<Sharding> shardings = {Sharding::kZero1};
   std::vector<std::string> schedules = {"1f1b"};
   std::vector<std::string> orders = {"tp-cp-ep-dp-pp"};
@@ -55,9 +58,10 @@ struct SearchAxes {
 struct SearchOptions {
   SearchAxes axes;
   Assumptions assumptions;
-  std::int64_t simulate = 5;  ///< the best so many; 0: closed form only
-  int threads = 0;            ///< 0: all cores; never changes the result
-  std::vector<Layout> shown;  ///< tp, cp, pp of layouts whose place is asked for
+  std::int64_t simulate = 5;    ///< the best so many; 0: closed form only
+  std::int64_t short_list = 3;  ///< a list of fewer is explained by `reason`
+  int threads = 0;              ///< 0: all cores; never changes the result
+  std::vector<Layout> shown;    ///< tp, cp, pp of layouts whose place is asked for
   /// Called, where set, from one thread at a time as simulations end.
   std::function<void(int done, int total)> progress;
 };
@@ -85,9 +89,9 @@ struct ShownLayout {
   std::string reason;                  ///< why it is not in the list
 };
 
-/// Why layouts are left out, each counted once, by the first rule it breaks.
+/// Why layouts are left out, each counted once, by the first rule it breaks; memory comes last.
 struct Exclusion {
-  std::string rule;  ///< e.g. "80 layers do not divide by pp"
+  std::string rule;  ///< e.g. "pp does not divide 80 layers"
   std::int64_t layouts = 0;
 };
 
@@ -96,13 +100,15 @@ struct SearchResult {
   std::int64_t legal = 0;             ///< of them, those that keep every rule
   std::vector<RankedLayout> layouts;  ///< those that fit, best first
   std::vector<ShownLayout> shown;
-  std::vector<Exclusion> exclusions;
-  std::string reason;                ///< what binds an empty or short list; else empty
-  std::optional<Estimate> nearest;   ///< where none fits: the legal one that misses by least
-  std::optional<Estimate> smallest;  ///< the layout on the fewest GPUs that fits this job at all
+  std::vector<Exclusion> exclusions;  ///< most layouts first; with `layouts`, all examined
+  std::string reason;                 ///< what binds an empty or short list; else empty
+  std::optional<Estimate> nearest;    ///< where none fits: the legal one that misses by least
+  std::optional<Estimate> smallest;   ///< the layout on the fewest GPUs that fits this job at all
 };
 
-/// The result is the same for any number of threads. Faults: an axis' values (pointer /axes/NAME).
+/// Degrees are powers of two, tp 1 to 8, cp 1 to 32, pp 1 to 16, and ep any that divides the
+/// experts. The result is the same for any number of threads. Faults: an axis' values (pointer
+/// /axes/NAME).
 Expected<SearchResult> search(const TrainingJob& job, const SearchOptions& options);
 
 /// The layout on the fewest GPUs that holds the job (any number of GPUs up to `most_gpus`), by the

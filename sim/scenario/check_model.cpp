@@ -1,4 +1,5 @@
 #include "sim/base/format.h"
+#include "sim/scenario/divides.h"
 #include "sim/scenario/layout.h"
 #include "sim/scenario/rules.h"
 
@@ -27,9 +28,8 @@ std::int64_t largest(std::int64_t most, const std::function<bool(std::int64_t)>&
 bool legal_tp(const Scenario& scenario, std::int64_t tp, bool kv_replication, const Rules& rules) {
   const ModelConfig& model = scenario.model;
   const Parallelism& p = scenario.parallelism;
-  const bool shared = model.kv_lora_rank > 0 || model.kv_heads % tp == 0 ||
-                      (kv_replication && tp % model.kv_heads == 0);
-  if (!shared || model.heads % tp != 0 || (model.experts == 0 && model.ffn % tp != 0)) {
+  if (!key_value_heads_divide(model, tp, kv_replication) || !heads_divide(model, tp) ||
+      !mlp_divides(model, tp)) {
     return false;
   }
   if (!rules.sound({"/parallelism/cp"}) || p.cp > kLargestInteger / tp) {
@@ -38,7 +38,7 @@ bool legal_tp(const Scenario& scenario, std::int64_t tp, bool kv_replication, co
   if (p.cp_kind == ContextKind::kUlysses && model.heads / tp % p.cp != 0) {
     return false;
   }
-  if (p.sequence_parallel && tp > 1 && scenario.training.sequence_length % (tp * p.cp) != 0) {
+  if (p.sequence_parallel && !sequence_divides(scenario.training.sequence_length, tp, p.cp)) {
     return false;
   }
   const Int128 ranks = Int128{tp} * p.cp * p.pp;
@@ -65,23 +65,21 @@ bool folds(const Parallelism& p, std::int64_t ep, std::int64_t etp, const Rules&
 void check_heads(const Scenario& scenario, Rules& rules) {
   const ModelConfig& model = scenario.model;
   const std::int64_t tp = scenario.parallelism.tp;
-  const bool latent = model.kv_lora_rank > 0;
-  if (model.heads % tp != 0) {
+  if (!heads_divide(model, tp)) {
     rules.fault("/parallelism/tp",
                 text(tp) + " does not divide " + text(model.heads) + " attention " +
                     plural("head", model.heads),
                 tp_hint(scenario, rules));
     return;
   }
-  const bool replicated = scenario.parallelism.kv_replication && tp % model.kv_heads == 0;
-  if (!latent && model.kv_heads % tp != 0 && !replicated) {
+  if (!key_value_heads_divide(model, tp, scenario.parallelism.kv_replication)) {
     rules.fault("/parallelism/tp",
                 text(tp) + " does not divide " + text(model.kv_heads) + " key/value " +
                     plural("head", model.kv_heads),
                 tp_hint(scenario, rules));
     return;
   }
-  if (model.experts == 0 && model.ffn % tp != 0) {
+  if (!mlp_divides(model, tp)) {
     rules.fault("/parallelism/tp",
                 text(tp) + " does not divide the MLP's width " + text(model.ffn),
                 tp_hint(scenario, rules));
@@ -114,12 +112,12 @@ void check_experts(const Scenario& scenario, Rules& rules) {
     }
     return;
   }
-  if (model.experts % p.ep != 0) {
+  if (!experts_divide(model, p.ep)) {
     rules.fault("/parallelism/ep",
                 text(p.ep) + " does not divide " + text(model.experts) + " " +
                     plural("expert", model.experts),
                 "largest ep here: " + text(largest(p.ep, [&](std::int64_t ep) {
-                  return model.experts % ep == 0 && folds(p, ep, p.etp, rules);
+                  return experts_divide(model, ep) && folds(p, ep, p.etp, rules);
                 })));
   }
   if (model.expert_ffn % p.etp != 0) {

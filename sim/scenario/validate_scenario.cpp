@@ -2,6 +2,7 @@
 // also surface as a fault of dp, of the batch and of the layers.
 #include "foretrain/mesh.h"
 #include "sim/base/format.h"
+#include "sim/scenario/divides.h"
 #include "sim/scenario/rules.h"
 #include "sim/scenario/sections.h"
 
@@ -82,7 +83,6 @@ void derive_dp(Scenario& scenario, const StatedValues& stated, Rules& rules) {
 }
 
 void check_batch(const Scenario& scenario, const StatedValues& stated, Rules& rules) {
-  constexpr std::int64_t kMostMicroBatches = 1 << 20;
   const TrainingSpec& training = scenario.training;
   const std::int64_t dp = scenario.parallelism.dp;
   if (!rules.sound(
@@ -133,7 +133,7 @@ void check_sequence(const Scenario& scenario, Rules& rules) {
   const std::string name =
       ring ? "2 x cp = " + text(parts) + " (ring attention's zig-zag halves)" : "cp " + text(parts);
   if (const ModelConfig& model = scenario.model;
-      rules.sound({"/model"}) && model.learned_positions && length > model.max_positions) {
+      rules.sound({"/model"}) && !positions_suffice(model, length)) {
     rules.fault("/training/sequence_length",
                 text(length) + " tokens are more than the model's " + text(model.max_positions) +
                     " learned " + plural("position", model.max_positions),

@@ -19,7 +19,17 @@ StageSplit middle_heavy(std::int64_t layers, std::int64_t pp) {
   return split;
 }
 
+bool ends_divide(std::int64_t layers, std::int64_t chunks) {
+  return (layers + 2) % chunks == 0;
+}
+
 }  // namespace
+
+bool stages_divide(std::int64_t layers, std::int64_t pp, std::int64_t vpp, bool uneven) {
+  const std::int64_t chunks = pp * vpp;
+  return layers % chunks == 0 ||
+         (uneven && layers >= pp && (ends_divide(layers, chunks) || vpp == 1));
+}
 
 std::optional<StageSplit> split_stages(std::int64_t layers,
                                        std::int64_t pp,
@@ -31,16 +41,16 @@ std::optional<StageSplit> split_stages(std::int64_t layers,
     split.most = split.last = layers / pp;
     return split;
   }
-  if (!uneven || layers < pp) {
+  if (!stages_divide(layers, pp, vpp, uneven)) {
     return std::nullopt;
   }
-  if ((layers + 2) % chunks == 0) {
+  if (ends_divide(layers, chunks)) {
     split.ends_as_layers = true;
     split.most = pp > 2 ? (layers + 2) / pp : (layers + 2) / pp - 1;
     split.last = (layers + 2) / pp - 1;
     return split;
   }
-  return vpp == 1 ? std::optional(middle_heavy(layers, pp)) : std::nullopt;
+  return middle_heavy(layers, pp);
 }
 
 }  // namespace foretrain

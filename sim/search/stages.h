@@ -20,4 +20,7 @@ std::optional<StageSplit> split_stages(std::int64_t layers,
                                        std::int64_t vpp,
                                        bool uneven);
 
+/// Whether split_stages has an answer.
+bool stages_divide(std::int64_t layers, std::int64_t pp, std::int64_t vpp, bool uneven);
+
 }  // namespace foretrain

@@ -1,0 +1,96 @@
+#include "sim/search/combinations.h"
+
+#include "sim/scenario/divides.h"
+#include "sim/search/stages.h"
+
+#include <algorithm>
+
+namespace foretrain {
+namespace {
+
+std::vector<std::int64_t> expert_degrees(const ModelConfig& model) {
+  std::vector<std::int64_t> degrees = {1};
+  while (model.experts > 0 && experts_divide(model, degrees.back() * 2)) {
+    degrees.push_back(degrees.back() * 2);
+  }
+  return degrees;
+}
+
+/// Takes a number apart, innermost axis first.
+class Digits {
+ public:
+  explicit Digits(std::int64_t number) : rest_(static_cast<std::size_t>(number)) {}
+
+  template <typename Value>
+  const Value& next(const std::vector<Value>& axis) {
+    const Value& value = axis[rest_ % axis.size()];
+    rest_ /= axis.size();
+    return value;
+  }
+
+ private:
+  std::size_t rest_;
+};
+
+}  // namespace
+
+const std::vector<std::int64_t>& Combinations::tp() {
+  static const std::vector<std::int64_t> kDegrees = {1, 2, 4, 8};
+  return kDegrees;
+}
+
+const std::vector<std::int64_t>& Combinations::cp() {
+  static const std::vector<std::int64_t> kDegrees = {1, 2, 4, 8, 16, 32};
+  return kDegrees;
+}
+
+const std::vector<std::int64_t>& Combinations::pp() {
+  static const std::vector<std::int64_t> kDegrees = {1, 2, 4, 8, 16};
+  return kDegrees;
+}
+
+Combinations::Combinations(const TrainingJob& job, const SearchAxes& axes)
+    : axes_(axes), layers_(job.model.layers), ep_(expert_degrees(job.model)) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 40;  // so that the product stays in range
+  for (const std::size_t size : {tp().size(),
+                                 cp().size(),
+                                 pp().size(),
+                                 ep_.size(),
+                                 axes.micro_batch_sizes.size(),
+                                 axes.vpp.size(),
+                                 axes.recompute_layers.size(),
+                                 axes.shardings.size(),
+                                 axes.schedules.size(),
+                                 axes.orders.size()}) {
+    count_ = std::min(count_ * static_cast<std::int64_t>(size), kMany);
+  }
+}
+
+Layout Combinations::at(std::int64_t number, std::int64_t gpus) const {
+  Digits digits(number);
+  Layout layout;
+  layout.order = digits.next(axes_.orders);
+  layout.schedule = digits.next(axes_.schedules);
+  layout.sharding = digits.next(axes_.shardings);
+  layout.recompute_layers = digits.next(axes_.recompute_layers);
+  layout.vpp = digits.next(axes_.vpp);
+  layout.micro_batch_size = digits.next(axes_.micro_batch_sizes);
+  layout.ep = digits.next(ep_);
+  layout.pp = digits.next(pp());
+  layout.cp = digits.next(cp());
+  layout.tp = digits.next(tp());
+  const std::int64_t ranks = layout.tp * layout.cp * layout.pp;
+  layout.dp = gpus % ranks == 0 ? gpus / ranks : 0;
+  if (layers_ % (layout.pp * layout.vpp) != 0) {
+    if (const auto split = split_stages(layers_, layout.pp, layout.vpp, axes_.uneven_stages)) {
+      layout.most_layers = split->most;
+      layout.last_layers = split->last;
+    }
+  }
+  if (layout.recompute_layers == kRecomputeAll) {
+    layout.recompute_layers = layout.most_layers > 0 ? layout.most_layers : layers_ / layout.pp;
+  }
+  return layout;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,294 @@
+// The chapter's rules first, then what a scenario file of the layout would be refused for.
+#include "sim/search/layout_rules.h"
+
+#include "foretrain/schedule.h"
+#include "sim/base/format.h"
+#include "sim/scenario/divides.h"
+#include "sim/search/stages.h"
+
+#include <algorithm>
+
+namespace foretrain {
+namespace {
+
+using Subject = SearchSubject;
+
+std::string text(std::int64_t value) {
+  return with_commas(value);
+}
+
+double real(std::int64_t value) {
+  return static_cast<double>(value);
+}
+
+std::string tokens(const Subject& subject) {
+  return text(subject.job.sequence_length) + " " + plural("token", subject.job.sequence_length);
+}
+
+std::string sequences(const Subject& subject) {
+  return text(subject.job.global_batch_size) + " " +
+         plural("sequence", subject.job.global_batch_size);
+}
+
+std::string layers(const Subject& subject) {
+  return text(subject.job.model.layers) + " " + plural("layer", subject.job.model.layers);
+}
+
+std::string gpus(const Subject& subject) {
+  return text(subject.job.gpus) + " " + plural("GPU", subject.job.gpus);
+}
+
+bool leaves_node(const Subject& subject, const Layout& layout) {
+  return real(layout.tp) > subject.assumptions.gpus_per_node;
+}
+std::string node(const Subject& subject) {
+  return fixed(subject.assumptions.gpus_per_node, 0) + " GPUs of a node";
+}
+std::string leaves_node_name(const Subject& subject) {
+  return "tp is more than the " + node(subject);
+}
+std::string leaves_node_reason(const Subject& subject, const Layout& layout) {
+  return "tp " + text(layout.tp) + " is more than the " + node(subject);
+}
+
+bool gpus_left_over(const Subject& /*subject*/, const Layout& layout) {
+  return layout.dp < 1;
+}
+std::string gpus_name(const Subject& subject) {
+  return "tp x cp x pp does not divide " + gpus(subject);
+}
+std::string gpus_reason(const Subject& subject, const Layout& layout) {
+  return "tp " + text(layout.tp) + " x cp " + text(layout.cp) + " x pp " + text(layout.pp) + " = " +
+         text(layout.tp * layout.cp * layout.pp) + " does not divide " + gpus(subject);
+}
+
+bool layers_left_over(const Subject& subject, const Layout& layout) {
+  return !stages_divide(
+      subject.job.model.layers, layout.pp, layout.vpp, subject.axes.uneven_stages);
+}
+bool has_chunks(const Subject& subject) {
+  return subject.axes.vpp != std::vector<std::int64_t>{1};
+}
+std::string layers_name(const Subject& subject) {
+  return std::string(has_chunks(subject) ? "pp x vpp" : "pp") +
+         (subject.axes.uneven_stages ? " cannot share " : " does not divide ") + layers(subject);
+}
+std::string layers_reason(const Subject& subject, const Layout& layout) {
+  const std::string chunks =
+      layout.vpp > 1 ? " x vpp " + text(layout.vpp) + " = " + text(layout.pp * layout.vpp) : "";
+  return "pp " + text(layout.pp) + chunks +
+         (subject.axes.uneven_stages ? " cannot share " : " does not divide ") + layers(subject);
+}
+
+bool context_too_thin(const Subject& subject, const Layout& layout) {
+  return layout.cp > 1 &&
+         real(subject.job.sequence_length / layout.cp) < subject.assumptions.minimum_cp_tokens;
+}
+std::string context_name(const Subject& subject) {
+  return tokens(subject) + " over cp are fewer than " +
+         fixed(subject.assumptions.minimum_cp_tokens, 0) + " a rank";
+}
+std::string context_reason(const Subject& subject, const Layout& layout) {
+  return tokens(subject) + " over cp " + text(layout.cp) + " are " +
+         text(subject.job.sequence_length / layout.cp) + " a rank, fewer than " +
+         fixed(subject.assumptions.minimum_cp_tokens, 0);
+}
+
+bool batch_left_over(const Subject& subject, const Layout& layout) {
+  return subject.job.global_batch_size % (Int128{layout.dp} * layout.micro_batch_size) != 0;
+}
+std::string batch_name(const Subject& subject) {
+  const bool ones = subject.axes.micro_batch_sizes == std::vector<std::int64_t>{1};
+  return std::string(ones ? "dp" : "dp x micro-batch") + " does not divide " + sequences(subject);
+}
+std::string batch_reason(const Subject& subject, const Layout& layout) {
+  return "dp " + text(layout.dp) +
+         (layout.micro_batch_size > 1 ? " x micro-batch " + text(layout.micro_batch_size) : "") +
+         " does not divide " + sequences(subject);
+}
+
+bool heads_left_over(const Subject& subject, const Layout& layout) {
+  return !heads_divide(subject.job.model, layout.tp);
+}
+std::string heads(const Subject& subject) {
+  return " does not divide " + text(subject.job.model.heads) + " attention " +
+         plural("head", subject.job.model.heads);
+}
+std::string heads_name(const Subject& subject) {
+  return "tp" + heads(subject);
+}
+std::string heads_reason(const Subject& subject, const Layout& layout) {
+  return "tp " + text(layout.tp) + heads(subject);
+}
+
+bool key_value_heads_left_over(const Subject& subject, const Layout& layout) {
+  return !key_value_heads_divide(subject.job.model, layout.tp, false);
+}
+std::string key_value_heads(const Subject& subject) {
+  return " does not divide " + text(subject.job.model.kv_heads) + " key/value " +
+         plural("head", subject.job.model.kv_heads);
+}
+std::string key_value_heads_name(const Subject& subject) {
+  return "tp" + key_value_heads(subject);
+}
+std::string key_value_heads_reason(const Subject& subject, const Layout& layout) {
+  return "tp " + text(layout.tp) + key_value_heads(subject);
+}
+
+bool width_left_over(const Subject& subject, const Layout& layout) {
+  return !mlp_divides(subject.job.model, layout.tp);
+}
+std::string width_name(const Subject& subject) {
+  return "tp does not divide the MLP's width " + text(subject.job.model.ffn);
+}
+std::string width_reason(const Subject& subject, const Layout& layout) {
+  return "tp " + text(layout.tp) + " does not divide the MLP's width " +
+         text(subject.job.model.ffn);
+}
+
+bool ring_left_over(const Subject& subject, const Layout& layout) {
+  return !ring_divides(subject.job.sequence_length, layout.cp);
+}
+std::string ring_name(const Subject& subject) {
+  return "2 x cp does not divide " + tokens(subject);
+}
+std::string ring_reason(const Subject& subject, const Layout& layout) {
+  return "2 x cp " + text(layout.cp) + " does not divide " + tokens(subject);
+}
+
+bool sequence_left_over(const Subject& subject, const Layout& layout) {
+  return !sequence_divides(subject.job.sequence_length, layout.tp, layout.cp);
+}
+std::string sequence_name(const Subject& subject) {
+  return "tp x cp does not divide " + tokens(subject);
+}
+std::string sequence_reason(const Subject& subject, const Layout& layout) {
+  return "tp " + text(layout.tp) + " x cp " + text(layout.cp) + " does not divide " +
+         tokens(subject);
+}
+
+/// Experts take the ranks of cp and dp, whole groups of them; tp is the attention's.
+bool experts_do_not_fold(const Subject& /*subject*/, const Layout& layout) {
+  return Int128{layout.cp} * layout.dp % layout.ep != 0;
+}
+std::string experts_name(const Subject& /*subject*/) {
+  return "ep does not divide cp x dp";
+}
+std::string experts_reason(const Subject& /*subject*/, const Layout& layout) {
+  return "ep " + text(layout.ep) + " does not divide cp " + text(layout.cp) + " x dp " +
+         text(layout.dp);
+}
+
+bool too_many_micro_batches(const Subject& subject, const Layout& layout) {
+  return subject.job.global_batch_size / layout.dp / layout.micro_batch_size > kMostMicroBatches;
+}
+std::string micro_batches_name(const Subject& /*subject*/) {
+  return "more than " + text(kMostMicroBatches) + " micro-batches";
+}
+std::string micro_batches_reason(const Subject& subject, const Layout& layout) {
+  return text(subject.job.global_batch_size / layout.dp / layout.micro_batch_size) +
+         " micro-batches are more than " + text(kMostMicroBatches);
+}
+
+const ScheduleEntry& entry_of(const Layout& layout) {
+  const std::span<const ScheduleEntry> table = schedule_table();
+  const auto found = std::find_if(table.begin(), table.end(), [&](const ScheduleEntry& entry) {
+    return entry.name == layout.schedule;
+  });
+  return found == table.end() ? table.front() : *found;  // the axes are checked
+}
+
+bool runs_no_chunks(const Subject& /*subject*/, const Layout& layout) {
+  return layout.vpp > 1 && !entry_of(layout).uses_vpp;
+}
+std::string chunks_name(const Subject& /*subject*/) {
+  return "vpp above 1 without interleaved";
+}
+std::string chunks_reason(const Subject& /*subject*/, const Layout& layout) {
+  return layout.schedule + " runs one chunk a rank, vpp is " + text(layout.vpp);
+}
+
+/// One chunk a rank, interleaved, is 1f1b again.
+bool is_twin(const Subject& subject, const Layout& layout) {
+  const std::vector<std::string>& names = subject.axes.schedules;
+  return layout.vpp == 1 && entry_of(layout).uses_vpp &&
+         std::find(names.begin(), names.end(), "1f1b") != names.end();
+}
+std::string twin_name(const Subject& /*subject*/) {
+  return "interleaved with vpp 1: the same as 1f1b";
+}
+std::string twin_reason(const Subject& subject, const Layout& /*layout*/) {
+  return twin_name(subject);
+}
+
+std::optional<Diagnostic> schedule_fault(const Subject& subject, const Layout& layout) {
+  const ScheduleEntry& entry = entry_of(layout);
+  if (entry.illegal == nullptr) {
+    return std::nullopt;
+  }
+  ScheduleSize size;
+  size.pp = static_cast<std::int32_t>(layout.pp);
+  size.vpp = static_cast<std::int32_t>(layout.vpp);
+  size.micro_batches = static_cast<std::int32_t>(subject.job.global_batch_size / layout.dp /
+                                                 layout.micro_batch_size);
+  return entry.illegal(size);
+}
+bool schedule_refuses(const Subject& subject, const Layout& layout) {
+  return schedule_fault(subject, layout).has_value();
+}
+std::string schedule_name(const Subject& /*subject*/) {
+  return "interleaved cannot run this pp and number of micro-batches";
+}
+std::string schedule_reason(const Subject& subject, const Layout& layout) {
+  const std::optional<Diagnostic> fault = schedule_fault(subject, layout);
+  return fault ? fault->message : "";
+}
+
+bool recomputes_too_much(const Subject& subject, const Layout& layout) {
+  const std::int64_t most =
+      layout.most_layers > 0 ? layout.most_layers : subject.job.model.layers / layout.pp;
+  return layout.recompute_layers > most;
+}
+std::string recompute_name(const Subject& /*subject*/) {
+  return "more layers to recompute than a stage holds";
+}
+std::string recompute_reason(const Subject& /*subject*/, const Layout& layout) {
+  return "recomputing " + text(layout.recompute_layers) + " layers is more than a stage of pp " +
+         text(layout.pp) + " holds";
+}
+
+constexpr LayoutRule kRules[] = {
+    {leaves_node, leaves_node_name, leaves_node_reason},
+    {gpus_left_over, gpus_name, gpus_reason},
+    {layers_left_over, layers_name, layers_reason, "uneven stages would share them"},
+    {context_too_thin, context_name, context_reason},
+    {batch_left_over, batch_name, batch_reason, "another global batch would divide"},
+    {heads_left_over, heads_name, heads_reason},
+    {key_value_heads_left_over, key_value_heads_name, key_value_heads_reason},
+    {width_left_over, width_name, width_reason},
+    {ring_left_over, ring_name, ring_reason},
+    {sequence_left_over, sequence_name, sequence_reason},
+    {experts_do_not_fold, experts_name, experts_reason},
+    {too_many_micro_batches, micro_batches_name, micro_batches_reason},
+    {runs_no_chunks, chunks_name, chunks_reason},
+    {is_twin, twin_name, twin_reason},
+    {schedule_refuses, schedule_name, schedule_reason},
+    {recomputes_too_much, recompute_name, recompute_reason},
+};
+
+}  // namespace
+
+std::span<const LayoutRule> layout_rules() {
+  return kRules;
+}
+
+std::optional<std::size_t> first_broken(const SearchSubject& subject, const Layout& layout) {
+  for (std::size_t index = 0; index < std::size(kRules); ++index) {
+    if (kRules[index].broken(subject, layout)) {
+      return index;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,133 @@
+#include "foretrain/search.h"
+
+#include "sim/base/format.h"
+#include "sim/search/layout_rules.h"
+#include "sim/search/reasons.h"
+#include "sim/search/sieve.h"
+#include "sim/search/simulate_best.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace foretrain {
+namespace {
+
+/// By falling utilisation; equals keep their order.
+std::vector<RankedLayout> rank_by_estimate(std::vector<Estimate> feasible) {
+  std::stable_sort(feasible.begin(), feasible.end(), [](const Estimate& a, const Estimate& b) {
+    return a.mfu > b.mfu;
+  });
+  std::vector<RankedLayout> layouts;
+  layouts.reserve(feasible.size());
+  for (Estimate& estimate : feasible) {
+    RankedLayout ranked;
+    ranked.estimate = std::move(estimate);
+    ranked.rank = ranked.closed_form_rank = static_cast<std::int64_t>(layouts.size()) + 1;
+    layouts.push_back(std::move(ranked));
+  }
+  return layouts;
+}
+
+std::vector<RankedLayout>::const_iterator find_degrees(const std::vector<RankedLayout>& layouts,
+                                                       const Layout& degrees) {
+  return std::find_if(layouts.begin(), layouts.end(), [&](const RankedLayout& ranked) {
+    const Layout& layout = ranked.estimate.layout;
+    return layout.tp == degrees.tp && layout.cp == degrees.cp && layout.pp == degrees.pp;
+  });
+}
+
+/// Places of the layouts to simulate: the best, and those asked for.
+std::vector<std::size_t> places_to_simulate(const std::vector<RankedLayout>& layouts,
+                                            const SearchOptions& options) {
+  std::vector<std::size_t> places;
+  const std::size_t best = std::min(
+      layouts.size(), static_cast<std::size_t>(std::max<std::int64_t>(options.simulate, 0)));
+  for (std::size_t place = 0; place < best; ++place) {
+    places.push_back(place);
+  }
+  for (const Layout& degrees : options.shown) {
+    const auto found = find_degrees(layouts, degrees);
+    const auto place = static_cast<std::size_t>(found - layouts.begin());
+    if (found != layouts.end() && std::find(places.begin(), places.end(), place) == places.end()) {
+      places.push_back(place);
+    }
+  }
+  return places;
+}
+
+bool proven(const RankedLayout& ranked) {
+  return ranked.simulated && !ranked.simulated->deadlock && ranked.simulated->fits != Fit::kNo;
+}
+
+/// Simulated layouts that fit first, by simulated utilisation; the rest as they stood.
+void rank_by_simulation(std::vector<RankedLayout>& layouts) {
+  std::stable_sort(
+      layouts.begin(), layouts.end(), [](const RankedLayout& a, const RankedLayout& b) {
+        return proven(a) && proven(b) ? a.simulated->mfu > b.simulated->mfu
+                                      : proven(a) && !proven(b);
+      });
+  for (std::size_t place = 0; place < layouts.size(); ++place) {
+    layouts[place].rank = static_cast<std::int64_t>(place) + 1;
+  }
+}
+
+std::vector<Exclusion> exclusions(const SearchSubject& subject, const Sieved& sieved) {
+  std::vector<Exclusion> list;
+  for (std::size_t rule = 0; rule < sieved.breaking.size(); ++rule) {
+    if (sieved.breaking[rule] > 0) {
+      list.push_back({layout_rules()[rule].name(subject), sieved.breaking[rule]});
+    }
+  }
+  const std::int64_t too_large = sieved.legal - static_cast<std::int64_t>(sieved.feasible.size());
+  if (too_large > 0) {
+    const Assumptions& given = subject.assumptions;
+    list.push_back({"does not fit in " +
+                        human_bytes(std::llround(given.memory * given.memory_fraction)) + " a GPU",
+                    too_large});
+  }
+  std::stable_sort(list.begin(), list.end(), [](const Exclusion& a, const Exclusion& b) {
+    return a.layouts > b.layouts;
+  });
+  return list;
+}
+
+}  // namespace
+
+Expected<SearchResult> search(const TrainingJob& job, const SearchOptions& options) {
+  if (std::vector<Diagnostic> faults = axes_faults(job, options.axes); !faults.empty()) {
+    return refuse(std::move(faults));
+  }
+  const Estimator estimator(
+      job.model, job.sequence_length, job.global_batch_size, options.assumptions);
+  const SearchSubject subject{job, options.axes, options.assumptions};
+  const Combinations combinations(job, options.axes);
+  const Sieved sieved = sieve(job, options.axes, estimator, combinations, options.threads);
+  SearchResult result;
+  result.examined = combinations.count();
+  result.legal = sieved.legal;
+  result.exclusions = exclusions(subject, sieved);
+  result.smallest = smallest_that_fits(job, options.axes, options.assumptions);
+  result.nearest = sieved.feasible.empty() ? sieved.nearest : std::nullopt;
+  if (static_cast<std::int64_t>(sieved.feasible.size()) <
+      std::max<std::int64_t>(options.short_list, 1)) {
+    result.reason = list_reason(subject, sieved, result);
+  }
+  result.layouts = rank_by_estimate(sieved.feasible);
+  if (options.simulate > 0 && !result.layouts.empty()) {
+    simulate_layouts(job, options, places_to_simulate(result.layouts, options), result.layouts);
+    rank_by_simulation(result.layouts);
+  }
+  for (const Layout& degrees : options.shown) {
+    ShownLayout shown{degrees.tp, degrees.cp, degrees.pp, std::nullopt, ""};
+    const auto found = find_degrees(result.layouts, degrees);
+    if (found != result.layouts.end()) {
+      shown.layout = *found;
+    } else {
+      shown.reason = absence_reason(subject, combinations, estimator, degrees);
+    }
+    result.shown.push_back(std::move(shown));
+  }
+  return result;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,67 @@
+#include "sim/search/simulate_best.h"
+
+#include "foretrain/simulate.h"
+#include "sim/search/parallel.h"
+
+#include <chrono>
+#include <mutex>
+
+namespace foretrain {
+namespace {
+
+std::string joined(const Faults& faults) {
+  std::string text;
+  for (const Diagnostic& fault : faults.list) {
+    text += (text.empty() ? "" : "; ") + fault.message;
+  }
+  return text;
+}
+
+void simulate_layout(const TrainingJob& job, const Assumptions& assumptions, RankedLayout& ranked) {
+  Layout layout = ranked.estimate.layout;
+  layout.recompute_layers = ranked.estimate.recompute_layers;
+  const Expected<Scenario> scenario =
+      parse_scenario(scenario_text(job, layout, assumptions, "search"));
+  if (!scenario) {
+    ranked.not_simulated = joined(scenario.error());
+    return;
+  }
+  const Expected<Simulation> simulation = simulate(*scenario);
+  if (!simulation) {
+    ranked.not_simulated = joined(simulation.error());
+    return;
+  }
+  const StepReport& report = simulation->report;
+  SimulatedLayout result;
+  result.deadlock = report.deadlock;
+  result.step_time_s = std::chrono::duration<double>(report.step_time).count();
+  result.mfu = report.mfu;
+  result.memory_bytes = report.memory_peak;
+  result.fits = report.fits;
+  ranked.simulated = result;
+}
+
+}  // namespace
+
+void simulate_layouts(const TrainingJob& job,
+                      const SearchOptions& options,
+                      const std::vector<std::size_t>& places,
+                      std::vector<RankedLayout>& layouts) {
+  const auto total = static_cast<int>(places.size());
+  std::mutex telling;
+  int done = 0;
+  const auto tell = [&](int finished) {
+    if (options.progress) {
+      options.progress(finished, total);
+    }
+  };
+  tell(0);
+  for_each_number(options.threads, total, [&](std::int64_t number) {
+    const std::size_t place = places[static_cast<std::size_t>(number)];
+    simulate_layout(job, options.assumptions, layouts[place]);
+    const std::lock_guard lock(telling);
+    tell(++done);
+  });
+}
+
+}  // namespace foretrain
