@@ -30,7 +30,7 @@ constexpr std::size_t kSink = 1;
 /// without limit anyway) and parallel links added up.
 class Condensed {
  public:
-  explicit Condensed(const Drawing& drawing, const Layout& layout) {
+  explicit Condensed(const Drawing& drawing, const ClusterLayout& layout) {
     const std::int64_t half =
         layout.nodes > 1 ? layout.nodes / 2 * layout.spec.gpus_per_node : layout.gpus / 2;
     vertex_.reserve(drawing.devices.size());

@@ -34,7 +34,7 @@ class Pen {
 };
 
 /// The in-node switch of every node and the GPUs' links to it.
-std::vector<std::int32_t> draw_hubs(const Layout& layout, Pen& pen) {
+std::vector<std::int32_t> draw_hubs(const ClusterLayout& layout, Pen& pen) {
   const bool pcie = layout.spec.node_interconnect == "pcie";
   std::vector<std::int32_t> hubs;
   for (std::int64_t node = 0; node < layout.nodes; ++node) {
@@ -56,14 +56,14 @@ std::vector<std::int32_t> draw_hubs(const Layout& layout, Pen& pen) {
 }
 
 /// Whether a GPU of the node sits beside this NIC; every GPU has at least one, every NIC too.
-bool beside(const Layout& layout, std::int64_t local, std::int64_t nic) {
+bool beside(const ClusterLayout& layout, std::int64_t local, std::int64_t nic) {
   const std::int64_t gpus = layout.spec.gpus_per_node;
   const std::int64_t nics = layout.spec.nics_per_node;
   return nics <= gpus ? local * nics / gpus == nic : nic * gpus / nics == local;
 }
 
 /// NICs of one node, their PCIe links and their cables to the leaves.
-void draw_nics(const Layout& layout,
+void draw_nics(const ClusterLayout& layout,
                std::int64_t node,
                std::int32_t hub,
                const std::vector<std::int32_t>& leaves,
@@ -97,7 +97,7 @@ void draw_nics(const Layout& layout,
 }
 
 /// Leaves, spines, cores and the cables between them; the leaves' device indices.
-std::vector<std::int32_t> draw_fabric(const Layout& layout, Pen& pen) {
+std::vector<std::int32_t> draw_fabric(const ClusterLayout& layout, Pen& pen) {
   std::vector<std::int32_t> leaves;
   if (!layout.has_fabric()) {
     return leaves;
@@ -137,7 +137,7 @@ std::vector<std::int32_t> draw_fabric(const Layout& layout, Pen& pen) {
 
 }  // namespace
 
-Drawing draw(const Layout& layout) {
+Drawing draw(const ClusterLayout& layout) {
   Drawing drawing;
   Pen pen(drawing);
   for (std::int64_t gpu = 0; gpu < layout.gpus; ++gpu) {

@@ -15,7 +15,7 @@ struct NodeRun {
 };
 
 /// The group's nodes in the order the group first meets them.
-std::vector<NodeRun> node_runs(const Layout& layout, std::span<const std::int64_t> ranks) {
+std::vector<NodeRun> node_runs(const ClusterLayout& layout, std::span<const std::int64_t> ranks) {
   std::vector<NodeRun> runs;
   for (const std::int64_t rank : ranks) {
     const std::int64_t node = layout.node_of(rank);
@@ -97,7 +97,7 @@ Bandwidth thinned(Bandwidth share, double oversubscription, double load) {
 }
 
 /// The group's two bandwidths between nodes and the link that sets the first.
-void set_across(const Layout& layout, const std::vector<NodeRun>& runs, GroupShape& shape) {
+void set_across(const ClusterLayout& layout, const std::vector<NodeRun>& runs, GroupShape& shape) {
   const TopologySpec& spec = layout.spec;
   const DomainLoad leaf =
       domain_load(runs,
@@ -130,7 +130,9 @@ void set_across(const Layout& layout, const std::vector<NodeRun>& runs, GroupSha
 
 /// The longest hop between neighbours on the node ring. With several members in a node each talks
 /// to the member beside the same NIC.
-Duration longest_hop(const Layout& layout, const std::vector<NodeRun>& runs, bool same_rail) {
+Duration longest_hop(const ClusterLayout& layout,
+                     const std::vector<NodeRun>& runs,
+                     bool same_rail) {
   Duration longest{};
   for (std::size_t at = 0; at < runs.size(); ++at) {
     const NodeRun& next = runs[(at + 1) % runs.size()];
@@ -143,7 +145,7 @@ Duration longest_hop(const Layout& layout, const std::vector<NodeRun>& runs, boo
 }  // namespace
 
 GroupShape Topology::group_shape(std::span<const std::int64_t> ranks) const {
-  const Layout& layout = graph_->layout;
+  const ClusterLayout& layout = graph_->layout;
   FORETRAIN_CHECK(!ranks.empty(), "a group has members");
   for (const std::int64_t rank : ranks) {
     FORETRAIN_CHECK(rank >= 0 && rank < layout.gpus, "rank %lld", static_cast<long long>(rank));

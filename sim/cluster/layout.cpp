@@ -81,7 +81,7 @@ std::vector<Diagnostic> size_faults(const TopologySpec& spec, std::int64_t gpus)
 }
 
 /// Pods, leaf groups, rails.
-void place(Layout& layout) {
+void place(ClusterLayout& layout) {
   const TopologySpec& spec = layout.spec;
   layout.nodes = divide_up(layout.gpus, spec.gpus_per_node);
   layout.nodes_per_pod = layout.nodes;
@@ -95,7 +95,7 @@ void place(Layout& layout) {
 }
 
 /// Switch counts above the leaves and the capacities that the oversubscription leaves.
-void size_fabric(Layout& layout) {
+void size_fabric(ClusterLayout& layout) {
   const TopologySpec& spec = layout.spec;
   const std::int64_t leaves_per_pod = layout.groups_per_pod * layout.leaves_per_group;
   if (leaves_per_pod == 1 && layout.pods == 1) {
@@ -119,7 +119,7 @@ Duration link_latency(Duration stated) {
   return std::max(stated, Duration{1});
 }
 
-Expected<Layout> lay_out(const TopologySpec& spec, std::int64_t gpus) {
+Expected<ClusterLayout> lay_out(const TopologySpec& spec, std::int64_t gpus) {
   std::vector<Diagnostic> faults = spec_faults(spec);
   if (faults.empty()) {
     faults = size_faults(spec, gpus);
@@ -127,7 +127,7 @@ Expected<Layout> lay_out(const TopologySpec& spec, std::int64_t gpus) {
   if (!faults.empty()) {
     return refuse(std::move(faults));
   }
-  Layout layout;
+  ClusterLayout layout;
   layout.spec = spec;
   layout.gpus = gpus;
   place(layout);
@@ -137,61 +137,64 @@ Expected<Layout> lay_out(const TopologySpec& spec, std::int64_t gpus) {
   return layout;
 }
 
-std::int64_t Layout::gpus_in_node(std::int64_t node) const {
+std::int64_t ClusterLayout::gpus_in_node(std::int64_t node) const {
   return std::min<std::int64_t>(spec.gpus_per_node, gpus - node * spec.gpus_per_node);
 }
 
-std::int64_t Layout::group_of(std::int64_t node) const {
+std::int64_t ClusterLayout::group_of(std::int64_t node) const {
   return pod_of(node) * groups_per_pod + node % nodes_per_pod / spec.nodes_per_leaf_group;
 }
 
-std::int64_t Layout::place_in_group(std::int64_t node) const {
+std::int64_t ClusterLayout::place_in_group(std::int64_t node) const {
   return node % nodes_per_pod % spec.nodes_per_leaf_group;
 }
 
-std::int64_t Layout::nic_of(std::int64_t rank) const {
+std::int64_t ClusterLayout::nic_of(std::int64_t rank) const {
   return rank % spec.gpus_per_node * spec.nics_per_node / spec.gpus_per_node;
 }
 
-std::int64_t Layout::leaf_of(std::int64_t node, std::int64_t nic) const {
+std::int64_t ClusterLayout::leaf_of(std::int64_t node, std::int64_t nic) const {
   return group_of(node) * leaves_per_group + nic % leaves_per_group;
 }
 
-Bandwidth Layout::nic_share() const {
+Bandwidth ClusterLayout::nic_share() const {
   const Int128 node_rate = Int128{spec.nic_bandwidth.bytes_per_second} * spec.nics_per_node;
   const auto share = static_cast<std::int64_t>(node_rate / spec.gpus_per_node);
   return std::min(Bandwidth{std::max<std::int64_t>(share, 1)}, spec.pcie_bandwidth);
 }
 
-Bandwidth Layout::inside_bandwidth() const {
+Bandwidth ClusterLayout::inside_bandwidth() const {
   return spec.node_interconnect == "pcie" ? spec.pcie_bandwidth : spec.nvlink_bandwidth;
 }
 
-Duration Layout::inside_latency() const {
+Duration ClusterLayout::inside_latency() const {
   const bool pcie = spec.node_interconnect == "pcie";
   return pcie ? 2 * link_latency(spec.pcie_latency) : std::max(spec.nvlink_latency, Duration{2});
 }
 
-std::string Layout::nic_name(std::int64_t node, std::int64_t nic) const {
+std::string ClusterLayout::nic_name(std::int64_t node, std::int64_t nic) const {
   return "n" + std::to_string(node) + ".nic" + std::to_string(nic);
 }
 
-std::string Layout::hub_name(std::int64_t node) const {
+std::string ClusterLayout::hub_name(std::int64_t node) const {
   const char* hub = spec.node_interconnect == "pcie" ? ".pcie0" : ".nvs0";
   return "n" + std::to_string(node) + hub;
 }
 
-std::string Layout::leaf_name(std::int64_t leaf) const {
+std::string ClusterLayout::leaf_name(std::int64_t leaf) const {
   return "leaf" + std::to_string(leaf / leaves_per_group) + "." +
          std::to_string(leaf % leaves_per_group);
 }
 
-std::string Layout::spine_name(std::int64_t pod, std::int64_t spine) const {
+std::string ClusterLayout::spine_name(std::int64_t pod, std::int64_t spine) const {
   const std::string name = "spine" + std::to_string(spine);
   return pods > 1 ? "pod" + std::to_string(pod) + "." + name : name;
 }
 
-Duration across_latency(const Layout& layout, std::int64_t from, std::int64_t to, bool same_rail) {
+Duration across_latency(const ClusterLayout& layout,
+                        std::int64_t from,
+                        std::int64_t to,
+                        bool same_rail) {
   const TopologySpec& spec = layout.spec;
   const std::int64_t a = layout.node_of(from);
   const std::int64_t b = layout.node_of(to);

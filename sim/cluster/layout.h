@@ -10,7 +10,7 @@
 /// read off it without a graph.
 namespace foretrain {
 
-struct Layout {
+struct ClusterLayout {
   TopologySpec spec;
   std::int64_t gpus = 0;
   std::int64_t nodes = 0;
@@ -48,10 +48,13 @@ struct Layout {
 /// A link's latency is at least a picosecond, so that walks along shortest paths end.
 Duration link_latency(Duration stated);
 
-Expected<Layout> lay_out(const TopologySpec& spec, std::int64_t gpus);
+Expected<ClusterLayout> lay_out(const TopologySpec& spec, std::int64_t gpus);
 
 /// Rank to rank between nodes along the shortest route. `same_rail` matters on rail-optimised
 /// fabrics alone.
-Duration across_latency(const Layout& layout, std::int64_t from, std::int64_t to, bool same_rail);
+Duration across_latency(const ClusterLayout& layout,
+                        std::int64_t from,
+                        std::int64_t to,
+                        bool same_rail);
 
 }  // namespace foretrain

@@ -50,7 +50,7 @@ std::vector<std::int64_t> distances_to(const Drawing& drawing, const View& view,
 }
 
 /// The port of the destination's NIC on its leaf: neighbours on a leaf take different spines.
-std::int64_t spread_key(const Layout& layout, std::int64_t rank) {
+std::int64_t spread_key(const ClusterLayout& layout, std::int64_t rank) {
   const std::int64_t node = layout.node_of(rank);
   const std::int64_t place = layout.place_in_group(node);
   const std::int64_t ports = layout.spec.nics_per_node / layout.leaves_per_group;
@@ -60,7 +60,7 @@ std::int64_t spread_key(const Layout& layout, std::int64_t rank) {
 }  // namespace
 
 std::vector<std::int32_t> Topology::route(std::int64_t from, std::int64_t to) const {
-  const Layout& layout = graph_->layout;
+  const ClusterLayout& layout = graph_->layout;
   FORETRAIN_CHECK(from >= 0 && from < layout.gpus && to >= 0 && to < layout.gpus, "known ranks");
   std::vector<std::int32_t> links;
   if (from == to) {

@@ -16,7 +16,7 @@ Topology& Topology::operator=(Topology&&) noexcept = default;
 Topology::~Topology() = default;
 
 Expected<Topology> Topology::build(const TopologySpec& spec, std::int64_t gpus) {
-  Expected<Layout> layout = lay_out(spec, gpus);
+  Expected<ClusterLayout> layout = lay_out(spec, gpus);
   if (!layout) {
     return tl::unexpected<Faults>(std::move(layout.error()));
   }

@@ -26,12 +26,12 @@ struct Drawing {
 };
 
 /// Devices, links and graph of a layout, always in the same order.
-Drawing draw(const Layout& layout);
+Drawing draw(const ClusterLayout& layout);
 
 /// The layout is there at once; the drawing when somebody first looks at it, since a run over
 /// 16,384 GPUs in analytic mode never does.
 struct Topology::Graph {
-  Layout layout;
+  ClusterLayout layout;
   const Drawing& drawing() const;
 
  private:

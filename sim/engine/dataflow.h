@@ -116,7 +116,7 @@ class Dataflow {
 
   const Program& program_;
   std::int32_t measured_steps_;
-  Plan plan_;
+  ProgramPlan plan_;
   Prices prices_;
   std::vector<CohortState> cohorts_;
   std::vector<LinkState> links_;

@@ -7,7 +7,7 @@
 namespace foretrain {
 namespace {
 
-void make_cohorts(const Program& program, Plan& plan) {
+void make_cohorts(const Program& program, ProgramPlan& plan) {
   std::vector<std::int32_t> templates;
   for (const Instance& instance : program.instances) {
     templates.push_back(instance.template_index);
@@ -29,7 +29,7 @@ void make_cohorts(const Program& program, Plan& plan) {
 }
 
 /// Stability makes a link's cohorts the same for all of its groups: those of the first.
-void make_links(const Program& program, Plan& plan) {
+void make_links(const Program& program, ProgramPlan& plan) {
   const std::vector<TemplateUse> uses = template_uses(program);
   std::vector<std::int32_t> cohort_of(program.instances.size());
   for (std::size_t c = 0; c < plan.cohorts.size(); ++c) {
@@ -77,7 +77,7 @@ void make_links(const Program& program, Plan& plan) {
 /// Per list, the call that sends each message; sorted by message.
 using Senders = std::vector<std::pair<std::int32_t, std::int32_t>>;
 
-Senders senders_of(const Plan& plan, const Template& list) {
+Senders senders_of(const ProgramPlan& plan, const Template& list) {
   Senders senders;
   for (std::size_t c = 0; c < list.calls.size(); ++c) {
     if (plan.blocks[list.calls[c].block].send >= 0) {
@@ -88,7 +88,7 @@ Senders senders_of(const Plan& plan, const Template& list) {
   return senders;
 }
 
-void match_messages(const Program& program, Plan& plan) {
+void match_messages(const Program& program, ProgramPlan& plan) {
   std::vector<Senders> senders;
   for (const Template& list : program.templates) {
     senders.push_back(senders_of(plan, list));
@@ -111,8 +111,8 @@ void match_messages(const Program& program, Plan& plan) {
 
 }  // namespace
 
-Plan make_plan(const Program& program) {
-  Plan plan;
+ProgramPlan make_plan(const Program& program) {
+  ProgramPlan plan;
   plan.blocks = plan_blocks(program);
   for (const BlockPlan& block : plan.blocks) {
     plan.block_tasks += static_cast<std::int32_t>(block.tasks.size());

@@ -117,14 +117,14 @@ struct TemplateLink {
 struct Cohort {
   std::int32_t list = 0;                ///< template
   std::vector<std::int32_t> instances;  ///< ascending
-  std::vector<std::int32_t> link;       ///< per group kind: index into Plan::links; -1: unused
+  std::vector<std::int32_t> link;  ///< per group kind: index into ProgramPlan::links; -1: unused
   std::vector<std::vector<std::int32_t>> group;  ///< per kind, per member: group within the link
   std::array<std::int32_t, kPeerSlots> peer_cohort = {-1, -1};
   std::array<std::vector<std::int32_t>, kPeerSlots> peer;  ///< per member: index in the peer cohort
   std::vector<std::int32_t> partner;  ///< per receive: call of the peer's list that sends; -1: none
 };
 
-struct Plan {
+struct ProgramPlan {
   std::vector<BlockPlan> blocks;
   std::vector<ListPlan> lists;  ///< per template
   std::vector<Cohort> cohorts;
@@ -132,7 +132,7 @@ struct Plan {
   std::vector<std::int32_t> place;  ///< per instance: index within its cohort
   std::int32_t block_tasks = 0;     ///< over all blocks
 };
-Plan make_plan(const Program& program);
+ProgramPlan make_plan(const Program& program);
 
 /// Parts of make_plan.
 std::vector<BlockPlan> plan_blocks(const Program& program);
@@ -140,6 +140,6 @@ ListPlan plan_list(const Program& program,
                    const std::vector<BlockPlan>& blocks,
                    const Template& list);
 /// Gives a row to every task whose end another stream, call or instance reads.
-void assign_rows(Plan& plan);
+void assign_rows(ProgramPlan& plan);
 
 }  // namespace foretrain

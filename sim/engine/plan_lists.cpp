@@ -224,7 +224,7 @@ ListPlan plan_list(const Program& program,
   return ListWriter(program, blocks, list).write();
 }
 
-void assign_rows(Plan& plan) {
+void assign_rows(ProgramPlan& plan) {
   const auto give_row = [](BlockPlan& block, std::int32_t local) {
     std::int32_t& row = block.tasks[local].row;
     row = row < 0 ? block.rows++ : row;

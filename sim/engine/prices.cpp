@@ -13,7 +13,7 @@ static_assert(kUnitFactor == std::int64_t{1} << kUnitShift);
 
 }  // namespace
 
-Prices::Prices(const Program& program, const Plan& plan)
+Prices::Prices(const Program& program, const ProgramPlan& plan)
     : program_(program), plan_(plan), cohorts_(plan.cohorts.size()) {
   for (const FactorSet& set : program.factor_sets) {
     windows_ = windows_ || !set.windows.empty();

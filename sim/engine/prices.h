@@ -14,7 +14,7 @@ namespace foretrain {
 /// instance, computed when asked.
 class Prices {
  public:
-  Prices(const Program& program, const Plan& plan);
+  Prices(const Program& program, const ProgramPlan& plan);
 
   /// Takes the factors of a measured step; negative: warm-up.
   void set_step(std::int64_t measured_step);
@@ -46,7 +46,7 @@ class Prices {
   std::int32_t table_of(const Factors& factors);
 
   const Program& program_;
-  const Plan& plan_;
+  const ProgramPlan& plan_;
   bool windows_ = false;
   bool fresh_ = true;
   std::vector<Table> tables_;
