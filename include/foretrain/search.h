@@ -106,6 +106,9 @@ struct SearchResult {
   std::optional<Estimate> smallest;   ///< the layout on the fewest GPUs that fits this job at all
 };
 
+/// What is wrong with the axes of a search; pointers /axes/NAME.
+std::vector<Diagnostic> axes_faults(const ModelConfig& model, const SearchAxes& axes);
+
 /// Degrees are powers of two, tp 1 to 8, cp 1 to 32, pp 1 to 16, and ep any that divides the
 /// experts. The result is the same for any number of threads. Faults: an axis' values (pointer
 /// /axes/NAME).

@@ -64,11 +64,11 @@ void check_schedules(const std::vector<std::string>& axis, std::vector<Diagnosti
 }
 
 /// Every dimension once: any of them may be above 1 somewhere in the search.
-void check_orders(const TrainingJob& job,
+void check_orders(const ModelConfig& model,
                   const std::vector<std::string>& axis,
                   std::vector<Diagnostic>& faults) {
   std::vector<std::string> needed = {"tp", "cp", "dp", "pp"};
-  if (job.model.experts > 0) {
+  if (model.experts > 0) {
     needed.emplace_back("ep");
   }
   for (const std::string& order : axis) {
@@ -92,7 +92,7 @@ void check_orders(const TrainingJob& job,
 
 }  // namespace
 
-std::vector<Diagnostic> axes_faults(const TrainingJob& job, const SearchAxes& axes) {
+std::vector<Diagnostic> axes_faults(const ModelConfig& model, const SearchAxes& axes) {
   constexpr std::int64_t kMostCount = 65'536;
   std::vector<Diagnostic> faults;
   check_range(axes.micro_batch_sizes, "micro_batch_sizes", 1, kMostCount, faults);
@@ -100,9 +100,9 @@ std::vector<Diagnostic> axes_faults(const TrainingJob& job, const SearchAxes& ax
   check_range(axes.recompute_layers, "recompute", kRecomputeAll, kMostCount, faults);
   check_list(axes.shardings, "sharding", faults);
   check_schedules(axes.schedules, faults);
-  check_orders(job, axes.orders, faults);
+  check_orders(model, axes.orders, faults);
   if (faults.empty()) {
-    const std::int64_t count = Combinations(job, axes).count();
+    const std::int64_t count = Combinations(model, axes).count();
     if (count > kMostCombinations) {
       faults.push_back(
           {"/axes",

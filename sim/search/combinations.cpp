@@ -49,8 +49,8 @@ const std::vector<std::int64_t>& Combinations::pp() {
   return kDegrees;
 }
 
-Combinations::Combinations(const TrainingJob& job, const SearchAxes& axes)
-    : axes_(axes), layers_(job.model.layers), ep_(expert_degrees(job.model)) {
+Combinations::Combinations(const ModelConfig& model, const SearchAxes& axes)
+    : axes_(axes), layers_(model.layers), ep_(expert_degrees(model)) {
   constexpr std::int64_t kMany = std::int64_t{1} << 40;  // so that the product stays in range
   for (const std::size_t size : {tp().size(),
                                  cp().size(),

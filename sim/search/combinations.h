@@ -11,7 +11,7 @@ namespace foretrain {
 /// outermost: equals in rank keep this order. The axes must be legal.
 class Combinations {
  public:
-  Combinations(const TrainingJob& job, const SearchAxes& axes);
+  Combinations(const ModelConfig& model, const SearchAxes& axes);
 
   std::int64_t count() const { return count_; }
 
@@ -28,8 +28,5 @@ class Combinations {
   std::vector<std::int64_t> ep_;
   std::int64_t count_ = 1;
 };
-
-/// What is wrong with the axes; pointers /axes/NAME.
-std::vector<Diagnostic> axes_faults(const TrainingJob& job, const SearchAxes& axes);
 
 }  // namespace foretrain

@@ -7,6 +7,7 @@
 #include "sim/search/stages.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace foretrain {
 namespace {
@@ -86,12 +87,12 @@ bool context_too_thin(const Subject& subject, const Layout& layout) {
 }
 std::string context_name(const Subject& subject) {
   return tokens(subject) + " over cp are fewer than " +
-         fixed(subject.assumptions.minimum_cp_tokens, 0) + " a rank";
+         text(std::llround(subject.assumptions.minimum_cp_tokens)) + " a rank";
 }
 std::string context_reason(const Subject& subject, const Layout& layout) {
   return tokens(subject) + " over cp " + text(layout.cp) + " are " +
          text(subject.job.sequence_length / layout.cp) + " a rank, fewer than " +
-         fixed(subject.assumptions.minimum_cp_tokens, 0);
+         text(std::llround(subject.assumptions.minimum_cp_tokens));
 }
 
 bool batch_left_over(const Subject& subject, const Layout& layout) {

@@ -59,15 +59,30 @@ std::string recomputed(const Estimate& estimate) {
                    " layers recomputed";
 }
 
-std::string smallest_reason(const SearchResult& result) {
-  if (!result.smallest) {
-    return "no cluster of any size holds it with these axes";
+std::int64_t gpus_of(const Estimate& estimate) {
+  const Layout& layout = estimate.layout;
+  return layout.tp * layout.cp * layout.pp * layout.dp;
+}
+
+std::string cluster_of(const Estimate& estimate) {
+  const std::int64_t gpus = gpus_of(estimate);
+  return text(gpus) + " " + plural("GPU", gpus) + " as " + to_string(estimate.layout) + ", " +
+         bytes(estimate.memory.total()) + " each" + recomputed(estimate);
+}
+
+void add_smallest(const SearchSubject& subject, const SearchResult& result, Sentences& sentences) {
+  sentences.add(result.smallest ? "smallest cluster: " + cluster_of(*result.smallest)
+                                : "no cluster of any size holds this job with these axes");
+  if (subject.axes.uneven_stages) {
+    return;
   }
-  const Layout& layout = result.smallest->layout;
-  const std::int64_t gpus = layout.tp * layout.cp * layout.pp * layout.dp;
-  return "smallest cluster: " + text(gpus) + " " + plural("GPU", gpus) + " as " +
-         to_string(layout) + ", " + bytes(result.smallest->memory.total()) + " each" +
-         recomputed(*result.smallest);
+  SearchAxes uneven = subject.axes;
+  uneven.uneven_stages = true;
+  const std::optional<Estimate> other =
+      smallest_that_fits(subject.job, uneven, subject.assumptions);
+  if (other && (!result.smallest || gpus_of(*other) < gpus_of(*result.smallest))) {
+    sentences.add("with uneven stages: " + cluster_of(*other));
+  }
 }
 
 /// The rule that leaves out most, with the count and a way out where there is one.
@@ -111,8 +126,9 @@ std::string list_reason(const SearchSubject& subject,
   if (sieved.legal == 0) {
     sentences.add("none of " + text(result.examined) + " combinations keeps every rule");
   } else if (fit == 0) {
-    sentences.add("none of " + text(sieved.legal) + " legal " + plural("layout", sieved.legal) +
-                  " fits in memory");
+    sentences.add(sieved.legal == 1
+                      ? "the only legal layout does not fit in memory"
+                      : "none of " + text(sieved.legal) + " legal layouts fits in memory");
   } else {
     sentences.add("only " + text(fit) + " of " + text(result.examined) + " combinations " +
                   (fit == 1 ? "fits" : "fit"));
@@ -127,7 +143,7 @@ std::string list_reason(const SearchSubject& subject,
   if (fit > 0 || sieved.legal == 0) {
     add_rule(subject, sieved, result.examined, sentences);
   }
-  sentences.add(smallest_reason(result));
+  add_smallest(subject, result, sentences);
   return sentences.joined();
 }
 

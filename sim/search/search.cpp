@@ -94,13 +94,13 @@ std::vector<Exclusion> exclusions(const SearchSubject& subject, const Sieved& si
 }  // namespace
 
 Expected<SearchResult> search(const TrainingJob& job, const SearchOptions& options) {
-  if (std::vector<Diagnostic> faults = axes_faults(job, options.axes); !faults.empty()) {
+  if (std::vector<Diagnostic> faults = axes_faults(job.model, options.axes); !faults.empty()) {
     return refuse(std::move(faults));
   }
   const Estimator estimator(
       job.model, job.sequence_length, job.global_batch_size, options.assumptions);
   const SearchSubject subject{job, options.axes, options.assumptions};
-  const Combinations combinations(job, options.axes);
+  const Combinations combinations(job.model, options.axes);
   const Sieved sieved = sieve(job, options.axes, estimator, combinations, options.threads);
   SearchResult result;
   result.examined = combinations.count();

@@ -23,12 +23,12 @@ std::optional<Estimate> smallest_that_fits(const TrainingJob& job,
                                            const SearchAxes& axes,
                                            const Assumptions& assumptions,
                                            std::int64_t most_gpus) {
-  if (!axes_faults(job, axes).empty()) {
+  if (!axes_faults(job.model, axes).empty()) {
     return std::nullopt;
   }
   const std::int64_t offered = job.hardware.max_gpus;
   std::int64_t limit = offered > 0 ? std::min<std::int64_t>(most_gpus, offered) : most_gpus;
-  const Combinations combinations(job, axes);
+  const Combinations combinations(job.model, axes);
   const Estimator estimator(job.model, job.sequence_length, job.global_batch_size, assumptions);
   const SearchSubject subject{job, axes, assumptions};
   const std::vector<std::int64_t> dps = divisors(job.global_batch_size, limit);

@@ -125,7 +125,7 @@ TEST(Program, AClosedStreamDoesNotBecomeTheFile) {
 }
 
 TEST(Program, CommandsThatAreNotBuiltStillHelp) {
-  for (const char* command : {"collective", "plan", "search"}) {
+  for (const char* command : {"collective", "plan", "whatif"}) {
     const Outcome outcome = run(std::string(command) + " --help");
     EXPECT_EQ(outcome.code, 0);
     EXPECT_NE(outcome.out.find("not built yet"), std::string::npos) << outcome.out;

@@ -1,0 +1,161 @@
+#include "tools/search_table.h"
+
+#include "foretrain/units.h"
+#include "sim/base/format.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace foretrain {
+namespace {
+
+using Row = RankedLayout;
+
+struct SearchColumn {
+  std::string group;  ///< stands above the first of its columns
+  std::string heading;
+  std::function<std::string(const Row&)> cell;
+  bool only_if_unusual = false;  ///< left out where every row has the default's text
+};
+
+std::string gigabytes(double bytes) {
+  return fixed(bytes / 1e9, 1) + " GB";
+}
+
+std::string seconds(double value) {
+  constexpr double kMost = 1e6;  // far inside what a Duration holds
+  return value < kMost ? human_time(Duration(std::llround(value * 1e12))) : fixed(value, 0) + " s";
+}
+
+template <typename Cell>
+std::function<std::string(const Row&)> of_simulation(const Cell& cell) {
+  return [cell](const Row& row) { return row.simulated ? cell(*row.simulated) : "-"; };
+}
+
+std::string verdict(const SimulatedLayout& simulated) {
+  return simulated.deadlock ? "deadlock" : std::string(to_string(simulated.fits));
+}
+
+void add_layout(std::vector<SearchColumn>& columns) {
+  const auto degree = [&columns](const char* name, std::int64_t Layout::*member, bool unusual) {
+    columns.push_back(
+        {"",
+         name,
+         [member](const Row& row) { return std::to_string(row.estimate.layout.*member); },
+         unusual});
+  };
+  degree("tp", &Layout::tp, false);
+  degree("cp", &Layout::cp, false);
+  degree("pp", &Layout::pp, false);
+  degree("dp", &Layout::dp, false);
+  degree("ep", &Layout::ep, true);
+  degree("vpp", &Layout::vpp, true);
+  degree("micro-batch", &Layout::micro_batch_size, true);
+  columns.push_back({"",
+                     "sharding",
+                     [](const Row& row) {
+                       static constexpr const char* kNames[] = {"none", "zero1", "zero2", "zero3"};
+                       return std::string(
+                           kNames[static_cast<std::size_t>(row.estimate.layout.sharding)]);
+                     },
+                     true});
+  columns.push_back(
+      {"", "schedule", [](const Row& row) { return row.estimate.layout.schedule; }, true});
+  columns.push_back({"", "order", [](const Row& row) { return row.estimate.layout.order; }, true});
+}
+
+void add_estimate(bool simulated, std::vector<SearchColumn>& columns) {
+  const char* const group = "closed form";
+  if (simulated) {
+    columns.push_back(
+        {group, "rank", [](const Row& row) { return with_commas(row.closed_form_rank); }});
+  }
+  columns.push_back({group, "MFU", [](const Row& row) { return percent(row.estimate.mfu); }});
+  columns.push_back(
+      {group, "step", [](const Row& row) { return seconds(row.estimate.step_time_s); }});
+  columns.push_back(
+      {group, "memory", [](const Row& row) { return gigabytes(row.estimate.memory.total()); }});
+  columns.push_back({group, "left", [](const Row& row) {
+                       return gigabytes(row.estimate.memory_limit - row.estimate.memory.total());
+                     }});
+}
+
+void add_simulation(std::vector<SearchColumn>& columns) {
+  const char* const group = "simulated";
+  columns.push_back(
+      {group, "MFU", of_simulation([](const SimulatedLayout& s) { return percent(s.mfu); })});
+  columns.push_back({group, "step", of_simulation([](const SimulatedLayout& s) {
+                       return seconds(s.step_time_s);
+                     })});
+  columns.push_back({group, "memory", of_simulation([](const SimulatedLayout& s) {
+                       return gigabytes(static_cast<double>(s.memory_bytes));
+                     })});
+  columns.push_back({group, "fits", of_simulation(verdict)});
+}
+
+std::vector<SearchColumn> columns_of(bool simulated) {
+  std::vector<SearchColumn> columns;
+  columns.push_back({"", "rank", [](const Row& row) { return with_commas(row.rank); }});
+  add_layout(columns);
+  add_estimate(simulated, columns);
+  if (simulated) {
+    add_simulation(columns);
+  }
+  return columns;
+}
+
+bool is_shown(const SearchColumn& column, const std::vector<const Row*>& rows) {
+  const std::string usual = column.cell(Row{});
+  return !column.only_if_unusual || std::any_of(rows.begin(), rows.end(), [&](const Row* row) {
+    return column.cell(*row) != usual;
+  });
+}
+
+/// A group begins with twice the space, and its name above.
+std::vector<std::string> lines_of(const std::vector<SearchColumn>& columns,
+                                  const std::vector<const Row*>& rows,
+                                  int gap) {
+  std::vector<std::string> lines(rows.size() + 2);
+  std::string group;
+  for (const SearchColumn& column : columns) {
+    std::vector<std::string> cells = {column.heading};
+    int width = display_width(column.heading);
+    for (const Row* row : rows) {
+      cells.push_back(column.cell(*row));
+      width = std::max(width, display_width(cells.back()));
+    }
+    const bool begins = column.group != group;
+    const int space = lines[1].empty() ? 0 : begins ? 2 * gap : gap;
+    if (begins) {
+      group = column.group;
+      lines[0] = pad(lines[0], display_width(lines[1]) + space) + group;
+    }
+    for (std::size_t line = 0; line < cells.size(); ++line) {
+      lines[line + 1] +=
+          std::string(static_cast<std::size_t>(space), ' ') + pad(cells[line], width, true);
+    }
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string search_table(const std::vector<const RankedLayout*>& rows, bool simulated, int width) {
+  std::vector<SearchColumn> columns = columns_of(simulated);
+  columns.erase(std::remove_if(columns.begin(),
+                               columns.end(),
+                               [&](const SearchColumn& column) { return !is_shown(column, rows); }),
+                columns.end());
+  std::vector<std::string> lines = lines_of(columns, rows, 2);
+  if (display_width(lines[1]) > width) {
+    lines = lines_of(columns, rows, 1);
+  }
+  std::string text;
+  for (const std::string& line : lines) {
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace foretrain

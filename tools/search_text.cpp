@@ -1,0 +1,233 @@
+#include "tools/estimate_output.h"
+#include "tools/output.h"
+#include "tools/search_output.h"
+#include "tools/search_table.h"
+
+#include "sim/base/format.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace foretrain {
+namespace {
+
+constexpr int kLabel = 11;
+
+/// The words of a text; a number stays with the unit or noun behind it.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  bool number = false;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    if (number) {
+      words.back() += " " + word;
+    } else {
+      words.push_back(word);
+    }
+    number = word.find_first_not_of("0123456789.") == std::string::npos && !number;
+    at = end + 1;
+  }
+  return words;
+}
+
+/// Lines of at most `width` columns, all but the label indented.
+std::string paragraph(const std::string& label,
+                      const std::string& text,
+                      int width,
+                      int indent = kLabel) {
+  std::string lines = pad(label, indent);
+  int column = indent;
+  for (const std::string& word : words_of(text)) {
+    const int length = display_width(word);
+    const bool first = column == indent;
+    if (!first && column + 1 + length > width) {
+      lines += "\n" + std::string(static_cast<std::size_t>(indent), ' ') + word;
+      column = indent + length;
+    } else {
+      lines += (first ? "" : " ") + word;
+      column += length + (first ? 0 : 1);
+    }
+  }
+  return lines + "\n";
+}
+
+/// The parts of a reason, a paragraph each.
+std::string paragraphs(const std::string& label, const std::string& reason, int width) {
+  std::string text;
+  std::size_t at = 0;
+  while (at < reason.size()) {
+    const std::size_t end = std::min(reason.find("; ", at), reason.size());
+    text += paragraph(text.empty() ? label : "", reason.substr(at, end - at), width);
+    at = end + 2;
+  }
+  return text;
+}
+
+std::string gigabytes(double bytes) {
+  return fixed(bytes / 1e9, 1) + " GB";
+}
+
+std::string title(const TrainingJob& job,
+                  const SearchOptions& options,
+                  const SearchResult& result) {
+  const std::int64_t per_node = job.hardware.gpus_per_node;
+  const std::int64_t nodes = (job.gpus + per_node - 1) / per_node;
+  const auto count = [](std::int64_t value, const std::string& noun) {
+    return with_commas(value) + " " + plural(noun, value);
+  };
+  std::string text = job.model_reference + " on " + with_commas(job.gpus) + " " +
+                     job.hardware.gpu.display_name + " (" + count(nodes, "node") + " x " +
+                     with_commas(per_node) + ") · " + count(job.sequence_length, "token") + " x " +
+                     count(job.global_batch_size, "sequence") + " a step\n";
+  const auto fit = static_cast<std::int64_t>(result.layouts.size());
+  text += with_commas(fit) + " of " + count(result.examined, "combination") +
+          (fit == 1 ? " fits" : " fit") + " · " + with_commas(result.legal) +
+          (result.legal == 1 ? " keeps" : " keep") + " every rule · ";
+  return text + (options.simulate > 0 && fit > 0 ? "the best simulated and ranked again\n"
+                                                 : "closed form, nothing simulated\n");
+}
+
+/// Layouts to show as rows: the best, then the ones asked for.
+std::vector<const RankedLayout*> rows(const SearchResult& result, std::int64_t top) {
+  std::vector<const RankedLayout*> list;
+  for (const RankedLayout& ranked : result.layouts) {
+    if (ranked.rank <= top) {
+      list.push_back(&ranked);
+    }
+  }
+  std::vector<const RankedLayout*> asked;
+  for (const ShownLayout& shown : result.shown) {
+    const auto same = [&](const RankedLayout* row) { return row->rank == shown.layout->rank; };
+    if (shown.layout && std::none_of(list.begin(), list.end(), same) &&
+        std::none_of(asked.begin(), asked.end(), same)) {
+      asked.push_back(&*shown.layout);
+    }
+  }
+  std::sort(asked.begin(), asked.end(), [](const RankedLayout* a, const RankedLayout* b) {
+    return a->rank < b->rank;
+  });
+  list.insert(list.end(), asked.begin(), asked.end());
+  return list;
+}
+
+/// The shares, with the layers behind the one of recomputation.
+std::string where_it_goes(const Estimate& estimate) {
+  std::string text = shares_text(estimate);
+  const std::string recompute = recompute_text(estimate);
+  if (recompute.empty()) {
+    return text;
+  }
+  const std::string word = "recompute ";
+  const std::size_t share = text.find(word);
+  if (share == std::string::npos) {
+    return text + " · " + recompute;
+  }
+  const std::string layers = " (" + recompute.substr(word.size()) + ")";
+  return text.insert(text.find('%', share) + 1, layers);
+}
+
+std::string shares_block(const std::vector<const RankedLayout*>& list, int width) {
+  std::string text = "\nwhere the step goes, by the closed form\n";
+  for (const RankedLayout* row : list) {
+    text += paragraph(pad(with_commas(row->rank), 4, true), where_it_goes(row->estimate), width, 6);
+  }
+  return text;
+}
+
+/// Why layouts that were to be simulated were not, once per reason.
+std::string not_simulated(const std::vector<const RankedLayout*>& list, int width) {
+  std::map<std::string, std::string> ranks;
+  for (const RankedLayout* row : list) {
+    if (!row->not_simulated.empty()) {
+      std::string& known = ranks[row->not_simulated];
+      known += (known.empty() ? "" : ", ") + with_commas(row->rank);
+    }
+  }
+  std::string text;
+  for (const auto& [reason, places] : ranks) {
+    const bool one = places.find(',') == std::string::npos;
+    text += paragraph("", (one ? "rank " : "ranks ") + places + " not simulated: " + reason, width);
+  }
+  return text.empty() ? "" : "\n" + text;
+}
+
+std::string absent(const SearchResult& result, int width) {
+  std::string text;
+  for (const ShownLayout& shown : result.shown) {
+    if (!shown.layout) {
+      text += paragraph("not listed",
+                        "tp " + std::to_string(shown.tp) + " · cp " + std::to_string(shown.cp) +
+                            " · pp " + std::to_string(shown.pp) + ": " + shown.reason,
+                        width);
+    }
+  }
+  return text;
+}
+
+std::string left_out_block(const SearchResult& result) {
+  std::string text;
+  for (const Exclusion& exclusion : result.exclusions) {
+    text += pad(text.empty() ? "left out" : "", kLabel) +
+            pad(with_commas(exclusion.layouts), 5, true) + "  " + exclusion.rule + "\n";
+  }
+  return text;
+}
+
+std::string smallest_block(const SearchResult& result, int width) {
+  if (!result.smallest) {
+    return paragraph("smallest", "no cluster of any size holds this job", width);
+  }
+  const Estimate& estimate = *result.smallest;
+  const Layout& layout = estimate.layout;
+  const std::int64_t gpus = layout.tp * layout.cp * layout.pp * layout.dp;
+  const std::string recompute = recompute_text(estimate);
+  return paragraph("smallest",
+                   with_commas(gpus) + " " + plural("GPU", gpus) +
+                       " hold this job: " + layout_text(layout) + " · " +
+                       gigabytes(estimate.memory.total()) + " of memory · MFU " +
+                       percent(estimate.mfu) + (recompute.empty() ? "" : " · " + recompute),
+                   width);
+}
+
+std::string assumed_block(const SearchOptions& options, int width) {
+  const Assumptions& given = options.assumptions;
+  return paragraph("assumed",
+                   percent(given.efficiency, 0) + " of " + fixed(given.peak / 1e12, 0) +
+                       " TFLOP/s · " + human_rate(given.node_bandwidth) + " a GPU inside a node, " +
+                       human_rate(given.network_bandwidth) + " between · " +
+                       gigabytes(given.memory * given.memory_fraction) + " of " +
+                       gigabytes(given.memory) + " for states and activations · " +
+                       fixed(given.weight_bytes + given.gradient_bytes + given.optimizer_bytes, 0) +
+                       " bytes a parameter · at least " +
+                       with_commas(std::llround(given.minimum_cp_tokens)) +
+                       " tokens a cp rank (--assume KEY=VALUE; all in --json)",
+                   width);
+}
+
+}  // namespace
+
+std::string search_text(const TrainingJob& job,
+                        const SearchOptions& options,
+                        const SearchResult& result,
+                        const SearchPage& page) {
+  const int width = page_width();
+  std::string text = title(job, options, result) + "\n";
+  const std::vector<const RankedLayout*> list = rows(result, page.top);
+  if (!list.empty()) {
+    text += search_table(list, options.simulate > 0, width) + not_simulated(list, width) +
+            shares_block(list, width) + "\n";
+  }
+  text += paragraphs("why", result.reason, width);
+  text += absent(result, width);
+  text += left_out_block(result);
+  if (result.reason.empty()) {  // which says so too
+    text += smallest_block(result, width);
+  }
+  text += assumed_block(options, width);
+  return text + pad("next", kLabel) + page.next + "\n";  // one line, to be copied
+}
+
+}  // namespace foretrain
