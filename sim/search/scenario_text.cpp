@@ -84,8 +84,9 @@ std::string scenario_text(const TrainingJob& job,
   members.add("parallelism", parallelism(job, layout));
   members.add("schedule", json_string(layout.schedule));
   if (layout.recompute_layers > 0) {
-    members.add("recompute",
-                R"({"mode": "full", "layers": )" + std::to_string(layout.recompute_layers) + "}");
+    // The simulation counts recomputed layers of each chunk.
+    const std::int64_t of_chunk = (layout.recompute_layers + layout.vpp - 1) / layout.vpp;
+    members.add("recompute", R"({"mode": "full", "layers": )" + std::to_string(of_chunk) + "}");
   }
   return "{\n" + members.text() + "\n}\n";
 }
