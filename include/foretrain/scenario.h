@@ -167,16 +167,23 @@ struct Scenario {
   }
 };
 
+/// Rules that a caller waives: none for a scenario that is to be simulated.
+struct ScenarioWaivers {
+  bool kv_heads_limit_tp = false;  ///< waived: tp need not divide the key/value heads
+};
+
 /// Reads, resolves (presets, defaults, derived values) and validates a scenario.
 /// `name_or_path`: a preset of scenarios/ or a path. `overrides`: "dotted.path=value" each.
 /// Errors: every fault found, with JSON pointers; kFile if a file cannot be read.
 Expected<Scenario> read_scenario(const std::string& name_or_path,
-                                 const std::vector<std::string>& overrides = {});
+                                 const std::vector<std::string>& overrides = {},
+                                 const ScenarioWaivers& waived = {});
 
 /// The same from JSON text; `base_directory` resolves relative paths inside it.
 Expected<Scenario> parse_scenario(const std::string& text,
                                   const std::string& base_directory = ".",
-                                  const std::vector<std::string>& overrides = {});
+                                  const std::vector<std::string>& overrides = {},
+                                  const ScenarioWaivers& waived = {});
 
 /// The resolved scenario as JSON text (every default filled in, dp, micro_batches and
 /// layers_per_stage derived). Reading it back gives the same Scenario.

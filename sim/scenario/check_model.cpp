@@ -28,8 +28,9 @@ std::int64_t largest(std::int64_t most, const std::function<bool(std::int64_t)>&
 bool legal_tp(const Scenario& scenario, std::int64_t tp, bool kv_replication, const Rules& rules) {
   const ModelConfig& model = scenario.model;
   const Parallelism& p = scenario.parallelism;
-  if (!key_value_heads_divide(model, tp, kv_replication) || !heads_divide(model, tp) ||
-      !mlp_divides(model, tp)) {
+  const bool shared =
+      rules.waived().kv_heads_limit_tp || key_value_heads_divide(model, tp, kv_replication);
+  if (!shared || !heads_divide(model, tp) || !mlp_divides(model, tp)) {
     return false;
   }
   if (!rules.sound({"/parallelism/cp"}) || p.cp > kLargestInteger / tp) {
@@ -72,7 +73,8 @@ void check_heads(const Scenario& scenario, Rules& rules) {
                 tp_hint(scenario, rules));
     return;
   }
-  if (!key_value_heads_divide(model, tp, scenario.parallelism.kv_replication)) {
+  if (!rules.waived().kv_heads_limit_tp &&
+      !key_value_heads_divide(model, tp, scenario.parallelism.kv_replication)) {
     rules.fault("/parallelism/tp",
                 text(tp) + " does not divide " + text(model.kv_heads) + " key/value " +
                     plural("head", model.kv_heads),

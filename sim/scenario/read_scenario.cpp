@@ -130,7 +130,8 @@ void read_sections(JsonCursor& root, Scenario& scenario, StatedValues& stated, R
 Expected<Scenario> resolve(JsonValue text,
                            const std::string& name,
                            const std::string& base_directory,
-                           const std::vector<std::string>& overrides) {
+                           const std::vector<std::string>& overrides,
+                           const ScenarioWaivers& waived) {
   std::vector<Diagnostic> faults;
   Reading reading{base_directory, faults};
   Scenario scenario;
@@ -144,7 +145,7 @@ Expected<Scenario> resolve(JsonValue text,
     return refuse(std::move(faults));
   }
   read_sections(root, scenario, stated, reading);
-  validate_scenario(scenario, stated, faults);
+  validate_scenario(scenario, stated, waived, faults);
   if (!faults.empty()) {
     return tl::unexpected<Faults>(Faults{std::move(faults), reading.kind});
   }
@@ -155,16 +156,18 @@ Expected<Scenario> resolve(JsonValue text,
 
 Expected<Scenario> parse_scenario(const std::string& text,
                                   const std::string& base_directory,
-                                  const std::vector<std::string>& overrides) {
+                                  const std::vector<std::string>& overrides,
+                                  const ScenarioWaivers& waived) {
   Expected<JsonValue> value = parse_json(text);
   if (!value) {
     return tl::unexpected<Faults>(std::move(value.error()));
   }
-  return resolve(*std::move(value), "scenario", base_directory, overrides);
+  return resolve(*std::move(value), "scenario", base_directory, overrides, waived);
 }
 
 Expected<Scenario> read_scenario(const std::string& name_or_path,
-                                 const std::vector<std::string>& overrides) {
+                                 const std::vector<std::string>& overrides,
+                                 const ScenarioWaivers& waived) {
   const Expected<NamedFile> file = find_named_file(name_or_path, "scenarios", "scenario", ".");
   if (!file) {
     return tl::unexpected<Faults>(file.error());
@@ -178,7 +181,7 @@ Expected<Scenario> read_scenario(const std::string& name_or_path,
     return tl::unexpected<Faults>(std::move(value.error()));
   }
   const std::string folder = std::filesystem::path(file->path).parent_path().string();
-  return resolve(*std::move(value), file->stem, folder, overrides);
+  return resolve(*std::move(value), file->stem, folder, overrides, waived);
 }
 
 }  // namespace foretrain

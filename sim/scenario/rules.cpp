@@ -16,7 +16,8 @@ bool related(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-Rules::Rules(std::vector<Diagnostic>& faults) : faults_(faults), read_faults_(faults.size()) {
+Rules::Rules(std::vector<Diagnostic>& faults, const ScenarioWaivers& waived)
+    : faults_(faults), waived_(waived), read_faults_(faults.size()) {
   // A misspelt key leaves the key that was meant without its value.
   for (const Diagnostic& fault : faults_) {
     const std::size_t open = fault.hint.find('"');

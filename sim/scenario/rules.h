@@ -12,7 +12,9 @@ namespace foretrain {
 /// The faults so far, asked before a rule speaks: whether the values it is about are sound.
 class Rules {
  public:
-  explicit Rules(std::vector<Diagnostic>& faults);
+  Rules(std::vector<Diagnostic>& faults, const ScenarioWaivers& waived);
+
+  const ScenarioWaivers& waived() const { return waived_; }
 
   void fault(std::string pointer, std::string message, std::string hint) {
     faults_.push_back({std::move(pointer), std::move(message), std::move(hint)});
@@ -27,6 +29,7 @@ class Rules {
 
  private:
   std::vector<Diagnostic>& faults_;
+  ScenarioWaivers waived_;
   std::size_t read_faults_;  ///< the first so many come from reading, the rest from rules
   std::vector<std::string> tainted_;
 };

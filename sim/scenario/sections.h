@@ -41,6 +41,7 @@ std::vector<std::string> stack_presets();
 /// whose inputs are at fault already stays silent.
 void validate_scenario(Scenario& scenario,
                        const StatedValues& stated,
+                       const ScenarioWaivers& waived,
                        std::vector<Diagnostic>& faults);
 
 /// "a.b=c" into the text; a degree, batch or GPU count that is overridden frees the values derived

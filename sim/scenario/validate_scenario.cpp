@@ -267,8 +267,9 @@ MeshSize mesh_size(const Scenario& scenario) {
 
 void validate_scenario(Scenario& scenario,
                        const StatedValues& stated,
+                       const ScenarioWaivers& waived,
                        std::vector<Diagnostic>& faults) {
-  Rules rules(faults);
+  Rules rules(faults, waived);
   check_cluster(scenario, rules);
   derive_dp(scenario, stated, rules);
   check_batch(scenario, stated, rules);

@@ -130,6 +130,20 @@ TEST(Refusal, TensorParallelismBeyondTheHeads) {
   EXPECT_EQ(faults_of({"parallelism.tp=16", "parallelism.kv_replication=true"}), Lines{});
 }
 
+// 64 attention heads, 8 key/value heads: a caller may waive the second rule, never the first.
+TEST(Refusal, KeyValueHeadsWaivedByTheCaller) {
+  const ScenarioWaivers waived{.kv_heads_limit_tp = true};
+  EXPECT_TRUE(parse_scenario(kExample, ".", {"parallelism.tp=16"}, waived));
+  const Expected<Scenario> split =
+      parse_scenario(kExample, ".", {"parallelism.tp=128", "cluster.gpus=512"}, waived);
+  ASSERT_FALSE(split);
+  ASSERT_EQ(split.error().list.size(), 1U);
+  EXPECT_EQ(
+      split.error().list[0],
+      (Diagnostic{
+          "/parallelism/tp", "128 does not divide 64 attention heads", "largest tp here: 64"}));
+}
+
 /// The number after "largest tp here: ", or of another degree.
 std::string offered(const Lines& faults, const std::string& degree) {
   const std::string mark = "largest " + degree + " here: ";
