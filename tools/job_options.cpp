@@ -39,6 +39,11 @@ void apply_assumptions(const std::vector<std::string>& key_values,
       faults.insert(faults.end(), set.error().list.begin(), set.error().list.end());
     }
   }
+  if (assumptions.parameters > 0 && assumptions.expert_parameters > assumptions.parameters) {
+    faults.push_back({"/assume/expert_parameters",
+                      "more of them than the parameters, experts included",
+                      "raise parameters as well"});
+  }
 }
 
 Expected<AssumedJob> read_job_line(const JobLine& line) {

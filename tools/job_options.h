@@ -32,7 +32,8 @@ struct AssumedJob {
 /// Faults: everything wrong with the files, sizes and assumptions, at once.
 Expected<AssumedJob> read_job_line(const JobLine& line);
 
-/// Applies each KEY=VALUE; every fault is added to the list.
+/// Applies each KEY=VALUE in turn, a later one of a key over an earlier, as --set does; every fault
+/// is added to the list.
 void apply_assumptions(const std::vector<std::string>& key_values,
                        Assumptions& assumptions,
                        Layout& layout,

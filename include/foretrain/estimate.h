@@ -25,6 +25,7 @@ std::string_view to_string(ClosedForm form);
 /// Every number a closed form takes as given: printed with each result, and settable.
 struct Assumptions {
   ClosedForm form = ClosedForm::kChapter;
+  bool has_experts = true;       ///< the model has; else what is said about experts is refused
   double parameters = 0;         ///< N, experts included; three significant figures
   double expert_parameters = 0;  ///< those of them in routed experts; three significant figures
   double peak = 0;               ///< FLOP/s of a GPU, dense
@@ -59,6 +60,7 @@ struct AssumptionRow {
   std::string_view meaning;
   bool chapter, workshop;  ///< used by these rules
   bool experts = false;    ///< only of models with experts
+  bool used_by(ClosedForm form) const { return form == ClosedForm::kChapter ? chapter : workshop; }
 };
 std::span<const AssumptionRow> assumption_rows();
 
@@ -88,8 +90,8 @@ struct Layout {
 std::string to_string(const Layout& layout);
 
 /// Sets one assumption, or a value of the layout that the rules take as given (sharding, vpp,
-/// recompute_layers), from "KEY=VALUE". Faults: unknown key, wrong unit or range; pointer
-/// /assume/KEY.
+/// recompute_layers), from "KEY=VALUE". Faults: unknown key, wrong unit or range, what the rules or
+/// the model do not use; pointer /assume/KEY.
 Expected<bool> assume(std::string_view key_value, Assumptions& assumptions, Layout& layout);
 
 /// Seconds of a step by cause; they sum to the step.
@@ -151,6 +153,12 @@ class Estimator {
   std::shared_ptr<const Sizes> sizes_;
 };
 
+/// Bytes/s of a GPU among the ranks of a dimension (tp, cp, dp, pp): the network's when they, with
+/// all dimensions inside theirs, take more GPUs than a node has.
+double link_bandwidth(const Assumptions& assumptions,
+                      const Layout& layout,
+                      std::string_view outermost);
+
 /// kernels first, the estimate's mfu last; losses of nothing are left out beyond the usual five.
 std::vector<WaterfallStep> waterfall(const Estimate& estimate, const Assumptions& assumptions);
 
@@ -160,5 +168,8 @@ Layout layout_of(const Scenario& scenario, ClosedForm form);
 
 /// What a scenario says that these rules leave out, a line each.
 std::vector<std::string> left_out(const Scenario& scenario, ClosedForm form);
+
+/// What these rules leave out of any scenario, a few words each.
+std::vector<std::string> never_counted(ClosedForm form);
 
 }  // namespace foretrain

@@ -19,37 +19,38 @@ std::optional<double> plain_number(std::string_view text) {
   return whole && std::isfinite(value) ? std::optional<double>(value) : std::nullopt;
 }
 
-std::optional<double> quantity(AssumptionUnit unit, std::string_view text) {
+/// A plain number is in SI units.
+Expected<double> quantity(AssumptionUnit unit, std::string_view text) {
   if (const std::optional<double> plain = plain_number(text)) {
-    return plain;
+    return *plain;
   }
-  if (unit == AssumptionUnit::kBytes) {
-    const Expected<Bytes> bytes = parse_bytes(text);
-    return bytes ? std::optional(static_cast<double>(bytes->value)) : std::nullopt;
-  }
-  if (unit == AssumptionUnit::kBandwidth) {
-    const Expected<Bandwidth> rate = parse_bandwidth(text);
-    return rate ? std::optional(static_cast<double>(rate->bytes_per_second)) : std::nullopt;
-  }
-  if (unit == AssumptionUnit::kFlopRate) {
-    const Expected<FlopRate> rate = parse_flop_rate(text);
-    return rate ? std::optional(static_cast<double>(rate->flops_per_second)) : std::nullopt;
-  }
-  return std::nullopt;
-}
-
-std::string example(AssumptionUnit unit) {
+  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
   switch (unit) {
     case AssumptionUnit::kBytes:
-      return "\"80 GB\" or 80e9";
+      return parse_bytes(text).map([&](Bytes size) { return real(size.value); });
     case AssumptionUnit::kBandwidth:
-      return "\"450 GB/s\" or 450e9";
+      return parse_bandwidth(text).map([&](Bandwidth rate) { return real(rate.bytes_per_second); });
     case AssumptionUnit::kFlopRate:
-      return "\"989 TFLOP/s\" or 989e12";
+      return parse_flop_rate(text).map([&](FlopRate rate) { return real(rate.flops_per_second); });
     case AssumptionUnit::kNumber:
       break;
   }
-  return "0.6";
+  return refuse({"", "\"" + std::string(text) + "\" is not a number", "e.g. 0.6"});
+}
+
+/// How a quantity with a unit is written, after a range of plain numbers.
+std::string example(AssumptionUnit unit) {
+  switch (unit) {
+    case AssumptionUnit::kBytes:
+      return ", e.g. \"80 GB\" or 80e9";
+    case AssumptionUnit::kBandwidth:
+      return ", e.g. \"450 GB/s\" or 450e9";
+    case AssumptionUnit::kFlopRate:
+      return ", e.g. \"989 TFLOP/s\" or 989e12";
+    case AssumptionUnit::kNumber:
+      break;
+  }
+  return "";
 }
 
 std::string plain(double value) {
@@ -90,14 +91,25 @@ Expected<bool> set_count(std::string_view key,
 }
 
 Expected<bool> set_row(const AssumptionRow& row, std::string_view value, Assumptions& assumptions) {
-  const std::optional<double> number = quantity(row.unit, value);
+  if (!row.used_by(assumptions.form)) {
+    const ClosedForm other =
+        row.used_by(ClosedForm::kChapter) ? ClosedForm::kChapter : ClosedForm::kWorkshop;
+    return fault(row.key,
+                 "not used by the " + std::string(to_string(assumptions.form)) + "'s rules",
+                 "leave it out, or take those of the " + std::string(to_string(other)));
+  }
+  if (row.experts && !assumptions.has_experts) {
+    return fault(row.key, "the model has no experts", "leave it out");
+  }
+  const Expected<double> number = quantity(row.unit, value);
   if (!number) {
-    return fault(
-        row.key, "cannot read \"" + std::string(value) + "\"", "e.g. " + example(row.unit));
+    const Diagnostic& why = number.error().list.front();
+    return fault(row.key, why.message, why.hint);
   }
   if (*number < row.least || *number > row.most) {
-    return fault(
-        row.key, plain(*number) + " is out of range", plain(row.least) + " to " + plain(row.most));
+    return fault(row.key,
+                 plain(*number) + " is out of range",
+                 plain(row.least) + " to " + plain(row.most) + example(row.unit));
   }
   assumptions.*row.member = *number;
   return true;
@@ -105,13 +117,12 @@ Expected<bool> set_row(const AssumptionRow& row, std::string_view value, Assumpt
 
 tl::unexpected<Faults> unknown_key(std::string_view key) {
   std::vector<std::string> known = {"sharding", "vpp", "recompute_layers"};
-  std::string all = "sharding, vpp, recompute_layers";
   for (const AssumptionRow& row : assumption_rows()) {
     known.emplace_back(row.key);
-    all += ", " + std::string(row.key);
   }
   const std::string near = did_you_mean(key, known);
-  return fault(key, "unknown assumption", near.empty() ? "keys: " + all : near);
+  return fault(
+      key, "unknown assumption", near.empty() ? "foretrain estimate --help lists them" : near);
 }
 
 }  // namespace
@@ -132,6 +143,9 @@ Expected<bool> assume(std::string_view key_value, Assumptions& assumptions, Layo
   }
   if (key == "recompute_layers") {
     if (value == "as_needed") {
+      if (assumptions.form == ClosedForm::kWorkshop) {
+        return fault(key, "the workshop's rules recompute a number of layers", "e.g. 8");
+      }
       layout.recompute_layers = kRecomputeAsNeeded;
       return true;
     }

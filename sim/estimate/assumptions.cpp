@@ -26,7 +26,7 @@ constexpr AssumptionRow kRows[] = {
      true,
      true,
      true},
-    {"peak", Unit::kFlopRate, &A::peak, 1, 1e24, "dense peak of a GPU", true, true},
+    {"peak", Unit::kFlopRate, &A::peak, 1e9, 1e24, "dense peak of a GPU", true, true},
     {"efficiency",
      Unit::kNumber,
      &A::efficiency,
@@ -38,7 +38,7 @@ constexpr AssumptionRow kRows[] = {
     {"node_bandwidth",
      Unit::kBandwidth,
      &A::node_bandwidth,
-     1,
+     1e6,
      kMost,
      "per GPU inside a node, one way",
      true,
@@ -46,7 +46,7 @@ constexpr AssumptionRow kRows[] = {
     {"network_bandwidth",
      Unit::kBandwidth,
      &A::network_bandwidth,
-     1,
+     1e6,
      kMost,
      "per GPU between nodes, one way",
      true,
@@ -59,7 +59,7 @@ constexpr AssumptionRow kRows[] = {
      "groups up to this stay inside",
      true,
      true},
-    {"memory", Unit::kBytes, &A::memory, 1, kMost, "of a GPU, as sold", true, true},
+    {"memory", Unit::kBytes, &A::memory, 1e6, kMost, "of a GPU, as sold", true, true},
     {"memory_fraction",
      Unit::kNumber,
      &A::memory_fraction,
@@ -73,7 +73,7 @@ constexpr AssumptionRow kRows[] = {
      &A::minimum_cp_tokens,
      1,
      kMost,
-     "fewest tokens of a context-parallel rank (search, plan)",
+     "fewest tokens of a context-parallel rank",
      true,
      false},
     {"weight_bytes", Unit::kNumber, &A::weight_bytes, 0, 1024, "bytes a parameter", true, true},
@@ -91,7 +91,7 @@ constexpr AssumptionRow kRows[] = {
      &A::activation_bytes,
      0,
      1e6,
-     "bytes a token and hidden element, a layer over tp",
+     "bytes x tokens x hidden / tp, a layer",
      true,
      true},
     {"recomputed_bytes",
@@ -99,7 +99,7 @@ constexpr AssumptionRow kRows[] = {
      &A::recomputed_bytes,
      0,
      1e6,
-     "the same of a recomputed layer",
+     "the same, a recomputed layer",
      true,
      true},
     {"cp_overlap",
@@ -192,6 +192,7 @@ Assumptions default_assumptions(ClosedForm form,
   const Bandwidth inside = switched ? hardware.nvlink_bandwidth : hardware.pcie_bandwidth;
   Assumptions assumptions;
   assumptions.form = form;
+  assumptions.has_experts = model.experts > 0;
   assumptions.expert_parameters = rounded(experts);
   assumptions.parameters =
       rounded(count_parameters(model).total - experts) + assumptions.expert_parameters;

@@ -43,11 +43,6 @@ RankShare rank_share(const Estimator::Sizes& sizes,
                      const Assumptions& assumptions,
                      const Layout& layout);
 
-/// Whether the ranks of these dimensions, with all inside them, leave the node; bytes/s of one GPU.
-double link_bandwidth(const Assumptions& assumptions,
-                      const Layout& layout,
-                      std::string_view outermost);
-
 /// Weights, gradients and optimizer on one GPU under the layout's sharding.
 EstimateMemory states(const Assumptions& assumptions, const Layout& layout, const RankShare& share);
 
