@@ -15,11 +15,13 @@ const char* sharding_name(Sharding sharding) {
   return kShardingNames[static_cast<std::size_t>(sharding)];
 }
 
-nlohmann::ordered_json whole_bytes(double bytes) {
-  return std::llround(bytes);
-}
-
 }  // namespace
+
+nlohmann::ordered_json bytes_json(double bytes) {
+  constexpr double kLargestWhole = 9007199254740992;
+  return bytes < kLargestWhole ? nlohmann::ordered_json(std::llround(bytes))
+                               : nlohmann::ordered_json(bytes);
+}
 
 nlohmann::ordered_json layout_json(const Layout& layout) {
   nlohmann::ordered_json json;
@@ -41,12 +43,12 @@ nlohmann::ordered_json estimate_json(const Estimate& estimate) {
   nlohmann::ordered_json json;
   json["mfu"] = estimate.mfu;
   json["step_time_s"] = estimate.step_time_s;
-  json["memory_bytes"] = whole_bytes(estimate.memory.total());
-  json["memory_parts_bytes"] = {{"weights", whole_bytes(estimate.memory.weights)},
-                                {"gradients", whole_bytes(estimate.memory.gradients)},
-                                {"optimizer", whole_bytes(estimate.memory.optimizer)},
-                                {"activations", whole_bytes(estimate.memory.activations)}};
-  json["memory_limit_bytes"] = whole_bytes(estimate.memory_limit);
+  json["memory_bytes"] = bytes_json(estimate.memory.total());
+  json["memory_parts_bytes"] = {{"weights", bytes_json(estimate.memory.weights)},
+                                {"gradients", bytes_json(estimate.memory.gradients)},
+                                {"optimizer", bytes_json(estimate.memory.optimizer)},
+                                {"activations", bytes_json(estimate.memory.activations)}};
+  json["memory_limit_bytes"] = bytes_json(estimate.memory_limit);
   json["fits"] = estimate.fits;
   json["recompute_layers"] = estimate.recompute_layers;
   json["stage_layers"] = estimate.stage_layers;
@@ -73,11 +75,10 @@ nlohmann::ordered_json simulated_json(const std::optional<SimulatedLayout>& simu
 nlohmann::ordered_json assumptions_json(const Assumptions& assumptions,
                                         const Layout& layout,
                                         const ModelConfig& model) {
-  const bool chapter = assumptions.form == ClosedForm::kChapter;
   nlohmann::ordered_json json;
   json["name"] = std::string(to_string(assumptions.form));
   for (const AssumptionRow& row : assumption_rows()) {
-    if ((chapter ? row.chapter : row.workshop) && (!row.experts || model.experts > 0)) {
+    if (row.used_by(assumptions.form) && (!row.experts || model.experts > 0)) {
       json[std::string(row.key)] = assumptions.*row.member;
     }
   }

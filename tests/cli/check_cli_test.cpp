@@ -99,6 +99,9 @@ TEST(Program, OutputThatCannotBeWrittenIsExitThree) {
                            "collective --help",
                            "check tutorial-2x4",
                            "check tutorial-2x4 --json -",
+                           "estimate --help",
+                           "estimate tutorial-2x4",
+                           "estimate tutorial-2x4 --json -",
                            "run tutorial-2x4",
                            "run tutorial-2x4 --json -",
                            "run tutorial-2x4 --trace -",
@@ -155,6 +158,8 @@ TEST(Program, NumbersOutOfRangeSayTheRange) {
 TEST(Program, EmptyTextsAreRefused) {
   for (const char* line : {"check ''",
                            "check tutorial-2x4 --json ''",
+                           "estimate ''",
+                           "estimate tutorial-2x4 --json ''",
                            "run ''",
                            "run tutorial-2x4 --json ''",
                            "run tutorial-2x4 --trace ''",
