@@ -172,5 +172,14 @@ TEST(EstimateCommand, LegalExtremesStayFinite) {
   }
 }
 
+// 1e18 / (tp 8 x pp 4) parameters of 1,024 bytes: more than 64 bits of bytes. A peak of 1 GFLOP/s
+// makes the arithmetic of a minute 989,000 times as long: 600 days.
+TEST(EstimateCommand, HugeNumbersAreNotCutOff) {
+  const Json json =
+      estimate("llama3-70b-64 --assume parameters=1e18 --assume weight_bytes=1024", 1);
+  EXPECT_EQ(json["memory_parts_bytes"]["weights"].get<double>(), 1e18 / 32 * 1024);
+  EXPECT_NE(page("llama3-70b-64 --assume peak=1e9").find(" days "), std::string::npos);
+}
+
 }  // namespace
 }  // namespace foretrain::test
