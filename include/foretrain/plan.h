@@ -3,6 +3,7 @@
 #include "foretrain/search.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@ struct PlanStep {
   std::string title;                    ///< "Tensor parallelism"
   std::string question;                 ///< "How many ways must a layer be split?"
   std::vector<std::string> arithmetic;  ///< with the numbers put in: "16 x 175e9 = 2.8e12 bytes"
-  std::string decision;                 ///< "tp 8: one node"
+  std::string decision;                 ///< "tp 8: the whole node"
   std::string otherwise;                ///< what would change the decision
 };
 
@@ -27,19 +28,45 @@ struct PlanOptions {
   std::optional<double> mfu;                   ///< to reckon days with, instead of the plan's own
   std::optional<double> tokens_per_s_per_gpu;  ///< likewise, measured
   bool simulate = true;
-  int threads = 0;
+  int threads = 0;  ///< of the search; 0: all cores; never changes the result
+  /// Called, where set, before each run of the simulation with the number of runs behind it.
+  std::function<void(int done, int total)> progress;
+};
+
+/// How long the training takes, failures not counted.
+struct TrainingTime {
+  double flops_per_token = 0;  ///< forward and backward, causal attention (model.h)
+  double flops = 0;            ///< of the whole training
+  double tokens = 0;           ///< flops over flops_per_token where FLOPs were given
+  double mfu = 0;              ///< reckoned with, of the dense peak
+  double tokens_per_s_per_gpu = 0;
+  std::string basis;                  ///< whose MFU: "given", "simulated", "closed form", ...
+  double days = 0;                    ///< on the job's GPUs
+  std::optional<double> gpus_needed;  ///< to keep the deadline; not whole
 };
 
 struct Plan {
   std::vector<PlanStep> steps;
-  bool feasible = false;
-  std::string reason;  ///< why not
-  Estimate estimate;   ///< of the layout chosen; its `layout` is the plan's
+  bool feasible = false;  ///< by the closed form
+  std::string reason;     ///< why not
+  Estimate estimate;      ///< of the layout chosen; its `layout` is the plan's
+  std::int64_t rank =
+      0;  ///< of it among the layouts that search finds by closed form; 0: not there
+  std::int64_t ranked = 0;           ///< how many search finds
+  std::vector<RankedLayout> best;    ///< its first three, to measure beside the plan's
+  std::optional<Estimate> nearest;   ///< where nothing fits: what misses by least
+  std::optional<Estimate> smallest;  ///< where nothing fits: on the fewest GPUs that would do
   std::optional<SimulatedLayout> simulated;
-  std::string not_simulated;  ///< why not, where simulation was asked for
-  std::string scenario;       ///< JSON text, ready to run; empty where infeasible
+  std::string not_simulated;         ///< why not, where simulation was asked for
+  std::string scenario;              ///< JSON text, ready to run; empty where infeasible
+  std::optional<TrainingTime> time;  ///< where tokens or FLOPs were given, and an MFU is known
 };
 
-Plan plan_layout(const TrainingJob& job, const PlanOptions& options);
+/// Options that contradict each other, have no effect, or are out of range; pointers /tokens,
+/// /flops, /days, /mfu, /tokens-per-s-per-gpu.
+std::vector<Diagnostic> plan_faults(const PlanOptions& options);
+
+/// Faults: plan_faults(). That nothing fits is a result.
+Expected<Plan> plan_layout(const TrainingJob& job, const PlanOptions& options);
 
 }  // namespace foretrain

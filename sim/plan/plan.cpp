@@ -1,13 +1,83 @@
-#include "foretrain/plan.h"
+#include "sim/plan/board.h"
+
+#include <chrono>
+#include <utility>
 
 namespace foretrain {
+namespace {
 
-Plan plan_layout(const TrainingJob& job, const PlanOptions& options) {
-  Plan plan;
-  plan.estimate =
-      Estimator(job.model, job.sequence_length, job.global_batch_size, options.assumptions)
-          .estimate({});
-  return plan;
+SearchOptions search_options(const PlanOptions& options) {
+  SearchOptions wanted;
+  wanted.axes.uneven_stages = true;
+  wanted.assumptions = options.assumptions;
+  wanted.simulate = 0;
+  wanted.threads = options.threads;
+  return wanted;
+}
+
+std::string in_words(const Faults& faults) {
+  std::string text;
+  for (const Diagnostic& fault : faults.list) {
+    text += (text.empty() ? "" : "; ") + fault.message;
+  }
+  return text;
+}
+
+/// The plan's scenario, read back and run as any other.
+void simulate_plan(const PlanOptions& options, Plan& plan) {
+  const Expected<Scenario> scenario = parse_scenario(plan.scenario);
+  if (!scenario) {
+    plan.not_simulated = in_words(scenario.error());
+    return;
+  }
+  SimulateOptions wanted;
+  wanted.progress = options.progress;
+  const Expected<Simulation> simulation = simulate(*scenario, wanted);
+  if (!simulation) {
+    plan.not_simulated = in_words(simulation.error());
+    return;
+  }
+  const StepReport& report = simulation->report;
+  SimulatedLayout simulated;
+  simulated.deadlock = report.deadlock;
+  simulated.step_time_s = std::chrono::duration<double>(report.step_time).count();
+  simulated.mfu = report.mfu;
+  simulated.memory_bytes = report.memory_peak;
+  simulated.fits = report.fits;
+  plan.simulated = simulated;
+}
+
+}  // namespace
+
+Expected<Plan> plan_layout(const TrainingJob& job, const PlanOptions& options) {
+  if (std::vector<Diagnostic> faults = plan_faults(options); !faults.empty()) {
+    return refuse(std::move(faults));
+  }
+  Expected<SearchResult> found = search(job, search_options(options));
+  if (!found) {
+    return tl::unexpected<Faults>(std::move(found.error()));
+  }
+  Board board = make_board(job, options, *std::move(found));
+  decide_states(board);
+  decide_replica(board);
+  decide_tensor(board);
+  decide_pipeline(board);
+  decide_activations(board);
+  decide_context(board);
+  decide_data(board);
+  if (board.plan.feasible) {
+    decide_micro_batches(board);
+    decide_balance(board);
+    decide_measure(board);
+    board.plan.scenario = plan_scenario(board, board.plan.estimate);
+    if (options.simulate) {
+      simulate_plan(options, board.plan);
+    }
+  } else {
+    explain_nothing_fits(board);
+  }
+  reckon_time(board);
+  return std::move(board.plan);
 }
 
 }  // namespace foretrain

@@ -1,0 +1,79 @@
+// Room for activations: what the first stage keeps, and which of it is computed again.
+#include "sim/base/format.h"
+#include "sim/plan/board.h"
+#include "sim/plan/figures.h"
+
+#include <cmath>
+
+namespace foretrain {
+namespace {
+
+/// Micro-batches the first stage holds at once.
+double passes(const Board& board, const Layout& layout) {
+  return in_flight(layout, rank_share(board.sizes, board.given, layout).micro_batches);
+}
+
+std::string passes_text(double held, double layers) {
+  return held == 1 ? figure(layers) : "(" + figure(held) + " x " + figure(layers) + ")";
+}
+
+/// Layers to recompute, from what is too much and what one of them saves.
+void add_recomputed(const Board& board, const Estimate& estimate, double excess, PlanStep& step) {
+  const double held = passes(board, estimate.layout);
+  const double saved =
+      held * (kept_bytes(board, estimate.layout, 1) - recomputed_bytes(board, estimate.layout, 1));
+  const double layers = estimate.stage_layers;
+  step.arithmetic.push_back(
+      "too much over what a recomputed layer saves: " + size_text(excess) + " / " +
+      size_text(saved) + " = " + figure(excess / saved) +
+      (estimate.fits
+           ? ", so " + figure(estimate.recompute_layers) + " of " + figure(layers) + " layers"
+           : ", more than the " + figure(layers) + " layers of the stage"));
+}
+
+}  // namespace
+
+void decide_activations(Board& board) {
+  const Layout& layout = board.layout;
+  const Estimate estimate = board.estimator.estimate(layout);
+  const double usable = usable_bytes(board);
+  const double held = passes(board, layout);
+  const double layers = estimate.stage_layers;
+  const double kept = held * kept_bytes(board, layout, layers);
+  const double fixed_bytes = sharded_states(board, layout);
+  PlanStep step;
+  step.title = "Activations";
+  step.question = "Do the activations fit beside the states, or are layers recomputed?";
+  step.arithmetic.push_back("states, the optimizer sharded: " + sharded_states_text(board, layout) +
+                            " = " + size_text(fixed_bytes));
+  if (fixed_bytes < usable) {
+    step.arithmetic.push_back("left for activations: " + size_text(usable) + " - " +
+                              size_text(fixed_bytes) + " = " + size_text(usable - fixed_bytes));
+  }
+  const std::string kept_layers = passes_text(held, layers);
+  if (board.sizes.moe_share > 0) {
+    step.arithmetic.push_back("the mean layer keeps " + figure(kept_per_token(board)) +
+                              " bytes a token, the chosen experts' included");
+  }
+  step.arithmetic.push_back(
+      (layout.pp == 1 ? "one micro-batch: " : "the first stage, min(p, m) micro-batches: ") +
+      kept_text(board, layout, kept_layers) + " = " + size_text(kept));
+  if (kept + fixed_bytes > usable && fixed_bytes < usable) {
+    add_recomputed(board, estimate, kept + fixed_bytes - usable, step);
+  }
+  const double share = static_cast<double>(estimate.recompute_layers) / layers;
+  const std::string count = figure(estimate.recompute_layers) + " of " + figure(layers) + " layers";
+  step.decision = !estimate.fits
+                      ? "even with every layer recomputed it takes " +
+                            size_text(estimate.memory.total()) + " of " + size_text(usable)
+                  : estimate.recompute_layers == 0
+                      ? "nothing is recomputed: " + size_text(estimate.memory.total()) + " of " +
+                            size_text(usable)
+                      : "recompute " + count + ": a third more arithmetic there, " +
+                            percent(share / 3, 0) + " in all";
+  step.otherwise =
+      "a micro-batch of 2 sequences doubles them; sequence parallelism (counted) divides by tp";
+  board.plan.steps.push_back(std::move(step));
+}
+
+}  // namespace foretrain

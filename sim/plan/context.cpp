@@ -1,0 +1,132 @@
+// Splitting the sequence, and spreading the experts: only where the steps before leave a gap.
+#include "sim/base/format.h"
+#include "sim/plan/board.h"
+#include "sim/plan/figures.h"
+#include "sim/scenario/divides.h"
+
+#include <algorithm>
+
+namespace foretrain {
+namespace {
+
+constexpr std::int64_t kMostContext = 64;
+
+bool cp_is_legal(const Board& board, std::int64_t cp) {
+  const Layout& layout = board.layout;
+  const std::int64_t length = board.job.sequence_length;
+  const bool long_enough =
+      static_cast<double>(length) / static_cast<double>(cp) >= board.given.minimum_cp_tokens;
+  const std::int64_t ranks = layout.tp * cp * layout.pp;
+  return long_enough && ring_divides(length, cp) && sequence_divides(length, layout.tp, cp) &&
+         board.job.gpus % ranks == 0 && board.job.gpus / layout.pp % board.spread == 0;
+}
+
+Layout with_cp(const Board& board, std::int64_t cp) {
+  return layout_with(board, board.layout.tp, cp, board.layout.pp, board.layout.ep);
+}
+
+/// More than half the layers recomputed: a dimension more is worth its traffic.
+bool mostly_recomputed(const Estimate& estimate) {
+  return !estimate.fits ||
+         2 * static_cast<double>(estimate.recompute_layers) > estimate.stage_layers;
+}
+
+std::string cp_text(const Board& board, const Estimate& estimate) {
+  const Layout& layout = estimate.layout;
+  const double layers = estimate.stage_layers;
+  const double held = in_flight(layout, rank_share(board.sizes, board.given, layout).micro_batches);
+  const std::string kept =
+      held == 1 ? figure(layers) : "(" + figure(held) + " x " + figure(layers) + ")";
+  return "cp " + std::to_string(layout.cp) + ": " + kept_text(board, layout, kept) + " = " +
+         size_text(held * kept_bytes(board, layout, layers)) +
+         (estimate.fits ? ", recompute " + figure(estimate.recompute_layers) + " of " +
+                              figure(layers) + ", MFU " + percent(estimate.mfu)
+                        : ", too much however recomputed");
+}
+
+/// The smallest cp that recomputes at most half; else the fastest by the closed form.
+void choose_cp(Board& board, PlanStep& step) {
+  std::vector<Estimate> rungs = {board.estimator.estimate(board.layout)};
+  for (std::int64_t cp = 2; cp <= kMostContext && mostly_recomputed(rungs.back()); cp *= 2) {
+    if (cp_is_legal(board, cp)) {
+      rungs.push_back(board.estimator.estimate(with_cp(board, cp)));
+    }
+  }
+  for (const Estimate& rung : rungs) {
+    step.arithmetic.push_back(cp_text(board, rung));
+  }
+  const bool enough = !mostly_recomputed(rungs.back());
+  const auto faster = [](const Estimate& a, const Estimate& b) {
+    return a.fits != b.fits ? b.fits : a.mfu < b.mfu;
+  };
+  const Estimate& best =
+      enough ? rungs.back() : *std::max_element(rungs.begin(), rungs.end(), faster);
+  const std::string degree = "cp " + std::to_string(best.layout.cp);
+  if (rungs.size() == 1) {
+    step.arithmetic.push_back(
+        "half the sequence: " + std::to_string(board.job.sequence_length) +
+        " / 2 = " + figure(static_cast<double>(board.job.sequence_length) / 2) +
+        " tokens a rank; worth it from " + figure(board.given.minimum_cp_tokens));
+    step.decision = degree + ": the sequence or the GPUs cannot be cut further; recompute";
+  } else {
+    step.decision = degree + (enough ? ": the smallest that leaves at most half the layers to "
+                                       "recompute"
+                                     : ": the fastest of these by the closed form");
+  }
+  board.layout = with_cp(board, best.layout.cp);
+}
+
+/// The smallest ep that fits, every layer recomputed: fewer ranks to exchange tokens with.
+void choose_ep(Board& board, PlanStep& step) {
+  const Layout chosen = board.layout;
+  const double usable = usable_bytes(board);
+  const std::string layers = std::to_string(board.job.model.layers);
+  bool fits = false;
+  for (std::int64_t ep = 1; ep <= board.spread && !fits; ep *= 2) {
+    const Layout layout = layout_with(board, chosen.tp, chosen.cp, chosen.pp, ep);
+    const double bytes =
+        sharded_states(board, layout) + recomputed_bytes(board, layout, board.sizes.layers);
+    fits = bytes <= usable;
+    step.arithmetic.push_back("ep " + std::to_string(ep) + ": " +
+                              sharded_states_text(board, layout) + " + " +
+                              recomputed_text(board, layout, layers) + " = " + size_text(bytes) +
+                              (fits ? ", fits" : ", too much"));
+    board.layout = layout;
+  }
+  const std::int64_t ep = board.layout.ep;
+  const bool inside = ep <= node_size(board);
+  step.decision += "; ep " + std::to_string(ep) +
+                   (!fits    ? ": the most that divides here, and not enough"
+                    : inside ? ": the smallest that fits, its all-to-alls inside the node"
+                             : ": the smallest that fits; a node does not hold it, so all-to-alls "
+                               "cross the network");
+}
+
+}  // namespace
+
+void decide_context(Board& board) {
+  const bool experts = board.job.model.experts > 0;
+  PlanStep step;
+  step.title = experts ? "Context and expert parallelism" : "Context parallelism";
+  step.question = experts ? "Must the sequence be cut, and over how many GPUs do experts spread?"
+                          : "Is the sequence so long that it must be cut?";
+  const Estimate estimate = board.estimator.estimate(board.layout);
+  if (sharded_states(board, board.layout) > usable_bytes(board)) {
+    step.decision = "cp 1: cutting the sequence would not shrink the states";
+  } else if (mostly_recomputed(estimate)) {
+    choose_cp(board, step);
+  } else {
+    step.arithmetic.push_back("recomputed at cp 1: " + figure(estimate.recompute_layers) + " of " +
+                              figure(estimate.stage_layers) +
+                              " layers; worth cutting from more than half");
+    step.decision = "cp 1: not needed";
+  }
+  if (experts) {
+    choose_ep(board, step);
+  }
+  step.otherwise =
+      "a longer sequence: activations grow with it, and attention that hides the ring even more";
+  board.plan.steps.push_back(std::move(step));
+}
+
+}  // namespace foretrain

@@ -1,0 +1,188 @@
+// How long a training takes, and how many GPUs a deadline takes. Failures are not counted here.
+#include "foretrain/model.h"
+#include "sim/base/format.h"
+#include "sim/plan/board.h"
+#include "sim/plan/figures.h"
+
+#include <cmath>
+#include <utility>
+
+namespace foretrain {
+namespace {
+
+constexpr double kDay = 86400;
+
+/// Whose MFU days are reckoned with; nothing where there is none.
+bool set_rate(const Board& board, TrainingTime& time) {
+  const PlanOptions& options = board.options;
+  const double peak = board.given.peak;
+  if (options.tokens_per_s_per_gpu) {
+    time.basis = "tokens/s per GPU as given";
+    time.mfu = *options.tokens_per_s_per_gpu * time.flops_per_token / peak;
+  } else if (options.mfu) {
+    time.basis = "MFU as given";
+    time.mfu = *options.mfu;
+  } else if (board.plan.simulated && !board.plan.simulated->deadlock) {
+    time.basis = "this plan's MFU, simulated";
+    time.mfu = board.plan.simulated->mfu;
+  } else if (board.plan.feasible) {
+    time.basis = "this plan's MFU, closed form";
+    time.mfu = board.plan.estimate.mfu;
+  } else {
+    return false;
+  }
+  time.tokens_per_s_per_gpu =
+      options.tokens_per_s_per_gpu.value_or(time.mfu * peak / time.flops_per_token);
+  return time.mfu > 0;
+}
+
+/// 6 (N - input embedding) + attention, of the parameters a token meets.
+std::string per_token_text(const Board& board, double flops) {
+  const ParameterCount count = count_parameters(board.job.model);
+  const double matrices = 6.0 * static_cast<double>(count.active - count.input_embedding);
+  return "FLOPs a token, 6 N and attention: 6 x (" + figure(static_cast<double>(count.active)) +
+         " - " + figure(static_cast<double>(count.input_embedding)) + ") + " +
+         figure(flops - matrices) + " = " + figure(flops, 4);
+}
+
+void add_work(const Board& board, const TrainingTime& time, PlanStep& step) {
+  if (board.options.flops) {
+    step.arithmetic.push_back("the whole training: " + figure(time.flops) + " FLOPs");
+    return;
+  }
+  step.arithmetic.push_back(per_token_text(board, time.flops_per_token));
+  step.arithmetic.push_back("6 N D and attention: " + figure(time.flops_per_token, 4) + " x " +
+                            figure(time.tokens) + " tokens = " + figure(time.flops) + " FLOPs");
+}
+
+void add_days(const Board& board, const TrainingTime& time, PlanStep& step) {
+  const std::string gpus = std::to_string(board.job.gpus);
+  if (board.options.tokens_per_s_per_gpu) {
+    step.arithmetic.push_back(
+        figure(time.tokens) + " / (" + gpus + " x " + figure(time.tokens_per_s_per_gpu) +
+        " x 86400) = " + figure(time.days) + " days on " + count_text(board.job.gpus, "GPU"));
+    step.arithmetic.push_back("that rate is an MFU of " + figure(time.tokens_per_s_per_gpu) +
+                              " x " + figure(time.flops_per_token) + " / " +
+                              figure(board.given.peak) + " = " + percent(time.mfu));
+    return;
+  }
+  step.arithmetic.push_back(figure(time.flops) + " / (" + gpus + " x " + figure(board.given.peak) +
+                            " x " + figure(time.mfu) + " x 86400) = " + figure(time.days) +
+                            " days on " + count_text(board.job.gpus, "GPU"));
+}
+
+std::string needed_text(double gpus) {
+  return gpus < 10'000 ? fixed(gpus, 1) : figure(gpus);
+}
+
+void add_deadline(const Board& board, const TrainingTime& time, PlanStep& step) {
+  const double days = *board.options.days;
+  const double needed = *time.gpus_needed;
+  const bool by_rate = board.options.tokens_per_s_per_gpu.has_value();
+  const std::string work =
+      by_rate ? figure(time.tokens) + " / (" + figure(time.tokens_per_s_per_gpu)
+              : figure(time.flops) + " / (" + figure(board.given.peak) + " x " + figure(time.mfu);
+  step.arithmetic.push_back("in " + figure(days) + " days: " + work + " x 86400 x " + figure(days) +
+                            ") = " + needed_text(needed) + " GPUs");
+  const auto whole = static_cast<std::int64_t>(std::ceil(needed));
+  const std::int64_t nodes = (whole + node_size(board) - 1) / node_size(board);
+  step.decision += (step.decision.empty() ? "" : "; ") + count_text(whole, "GPU") + ", " +
+                   count_text(nodes, "node") + " of " + std::to_string(node_size(board)) +
+                   ", keep a deadline of " + figure(days) + " days";
+}
+
+void add_fault(bool wrong,
+               std::vector<Diagnostic>& faults,
+               std::string pointer,
+               std::string message,
+               std::string hint) {
+  if (wrong) {
+    faults.push_back({std::move(pointer), std::move(message), std::move(hint)});
+  }
+}
+
+}  // namespace
+
+void reckon_time(Board& board) {
+  const PlanOptions& options = board.options;
+  if (!options.tokens && !options.flops) {
+    return;
+  }
+  TrainingTime time;
+  time.flops_per_token =
+      flops_per_token(board.job.model, board.job.sequence_length, FlopsConvention::kCausal);
+  time.tokens = options.tokens ? *options.tokens : *options.flops / time.flops_per_token;
+  time.flops = options.flops ? *options.flops : *options.tokens * time.flops_per_token;
+  PlanStep step;
+  step.title = "Days";
+  step.question = options.days ? "How long does the training take, and what keeps the deadline?"
+                               : "How long does the training take?";
+  add_work(board, time, step);
+  if (set_rate(board, time)) {
+    const double seconds = time.flops / (board.given.peak * time.mfu);
+    time.days = seconds / static_cast<double>(board.job.gpus) / kDay;
+    step.arithmetic.push_back("reckoned with " + time.basis + ": " + percent(time.mfu) +
+                              " of the dense peak, " + figure(board.given.peak) + " FLOP/s");
+    add_days(board, time, step);
+    step.decision = figure(time.days) + " days on " + count_text(board.job.gpus, "GPU");
+    if (options.days) {
+      time.gpus_needed = seconds / (*options.days * kDay);
+      add_deadline(board, time, step);
+    }
+    board.plan.time = time;
+  } else {
+    step.decision = "no days: nothing fits here, and no MFU was given (--mfu)";
+  }
+  step.otherwise =
+      "failures and checkpoints (goodput) come on top; so do a smaller batch at the "
+      "start and restarts";
+  board.plan.steps.push_back(std::move(step));
+}
+
+std::vector<Diagnostic> plan_faults(const PlanOptions& options) {
+  const auto out_of_range = [](const std::optional<double>& value, double most) {
+    return value && !(*value > 0 && *value <= most);
+  };
+  constexpr double kMost = 1e36;
+  const bool work = options.tokens || options.flops;
+  std::vector<Diagnostic> faults;
+  const auto add = [&faults](
+                       bool wrong, std::string pointer, std::string message, std::string hint) {
+    add_fault(wrong, faults, std::move(pointer), std::move(message), std::move(hint));
+  };
+  add(out_of_range(options.tokens, kMost), "/tokens", "must be above 0", "e.g. 15T");
+  add(out_of_range(options.flops, kMost), "/flops", "must be above 0", "e.g. 3e24");
+  add(out_of_range(options.days, 1e6), "/days", "must be above 0 and at most 1e6", "e.g. 90");
+  add(out_of_range(options.mfu, 1), "/mfu", "must be above 0 and at most 1", "0.4 for 40 %");
+  add(out_of_range(options.tokens_per_s_per_gpu, kMost),
+      "/tokens-per-s-per-gpu",
+      "must be above 0",
+      "e.g. 1444");
+  add(options.tokens && options.flops,
+      "/flops",
+      "--flops and --tokens both say how much is trained",
+      "give one of them");
+  add(options.mfu && options.tokens_per_s_per_gpu,
+      "/mfu",
+      "--mfu and --tokens-per-s-per-gpu both say how fast it goes",
+      "give one of them");
+  add(options.tokens_per_s_per_gpu && options.flops && !options.tokens,
+      "/tokens-per-s-per-gpu",
+      "a rate of tokens says nothing of --flops",
+      "give --tokens, or --mfu");
+  add(options.days && !work,
+      "/days",
+      "--days has no effect without --tokens or --flops",
+      "say how much is to be trained");
+  add(options.mfu && !work,
+      "/mfu",
+      "--mfu has no effect without --tokens or --flops",
+      "efficiency of the closed form: --assume efficiency=0.55");
+  add(options.tokens_per_s_per_gpu && !work,
+      "/tokens-per-s-per-gpu",
+      "--tokens-per-s-per-gpu has no effect without --tokens",
+      "say how much is to be trained");
+  return faults;
+}
+
+}  // namespace foretrain

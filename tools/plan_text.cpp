@@ -1,0 +1,183 @@
+#include "tools/plan_text.h"
+
+#include "tools/estimate_output.h"
+
+#include "sim/base/format.h"
+
+#include <sstream>
+
+namespace foretrain {
+namespace {
+
+/// Words in lines of at most `width` columns; the first line begins with `first`, others with as
+/// many spaces as `hang`.
+std::string wrapped(const std::string& first, const std::string& text, int hang, int width) {
+  std::string page;
+  std::string line = first;
+  bool empty = true;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    if (!empty && display_width(line) + 1 + display_width(word) > width) {
+      page += line + "\n";
+      line = std::string(static_cast<std::size_t>(hang), ' ');
+      empty = true;
+    }
+    line += (empty ? "" : " ") + word;
+    empty = false;
+  }
+  return page + line + "\n";
+}
+
+/// Arithmetic keeps its own spaces, unless it is too long.
+std::string arithmetic_text(const std::string& line, int width) {
+  constexpr int kIndent = 6;
+  const std::string indent(kIndent, ' ');
+  return kIndent + display_width(line) <= width ? indent + line + "\n"
+                                                : wrapped(indent, line, kIndent + 4, width);
+}
+
+std::string steps_text(const Plan& plan, int width) {
+  std::string page;
+  int number = 0;
+  for (const PlanStep& step : plan.steps) {
+    page += "\n" + pad(std::to_string(++number), 2, true) + "  " + step.title + "\n";
+    page += wrapped("    ", step.question, 4, width);
+    for (const std::string& line : step.arithmetic) {
+      page += arithmetic_text(line, width);
+    }
+    page += wrapped("    => ", step.decision, 7, width);
+    page += wrapped("    changes it: ", step.otherwise, 16, width);
+  }
+  return page;
+}
+
+std::string gigabytes(double bytes) {
+  return fixed(bytes / 1e9, 1) + " GB";
+}
+
+std::string seconds(double value) {
+  return human_time(Duration(static_cast<std::int64_t>(value * 1e12)));
+}
+
+std::string result_line(const std::string& name,
+                        double step_time_s,
+                        double mfu,
+                        const std::string& memory) {
+  return "  " + pad(name, 12) + pad(seconds(step_time_s), 10) + pad(percent(mfu), 9) + memory +
+         "\n";
+}
+
+/// The estimate, and the simulation below it.
+std::string results_text(const TrainingJob& job, const Plan& plan, int width) {
+  const Estimate& estimate = plan.estimate;
+  std::string page = "\n  " + pad("", 12) + pad("step", 10) + pad("MFU", 9) + "memory of a GPU\n";
+  page += result_line(
+      "estimated",
+      estimate.step_time_s,
+      estimate.mfu,
+      gigabytes(estimate.memory.total()) + " of " + gigabytes(estimate.memory_limit) + " usable");
+  if (plan.simulated && plan.simulated->deadlock) {
+    page += "  simulated   deadlock\n";
+  } else if (plan.simulated) {
+    const SimulatedLayout& run = *plan.simulated;
+    const char* const fits = run.fits == Fit::kYes          ? ", fits"
+                             : run.fits == Fit::kBorderline ? ", borderline"
+                                                            : ", does not fit";
+    page += result_line("simulated",
+                        run.step_time_s,
+                        run.mfu,
+                        gigabytes(static_cast<double>(run.memory_bytes)) + " of " +
+                            gigabytes(static_cast<double>(job.hardware.gpu.memory_reported.value)) +
+                            fits);
+  } else if (!plan.not_simulated.empty()) {
+    page += wrapped("  simulated   no: ", plan.not_simulated, 18, width);
+  }
+  return page + wrapped("  of the estimated step: ", shares_text(estimate), 25, width);
+}
+
+std::string assumed_text(const Assumptions& assumptions, int width) {
+  return wrapped("  ",
+                 "assumed: kernels reach " + percent(assumptions.efficiency, 0) + " of " +
+                     fixed(assumptions.peak / 1e12, 0) + " TFLOP/s dense; " +
+                     human_rate(assumptions.node_bandwidth) + " a GPU inside a node, " +
+                     human_rate(assumptions.network_bandwidth) +
+                     " between nodes, one way; all of them with --json -, changed with --assume",
+                 11,
+                 width);
+}
+
+std::string heading(const TrainingJob& job, int width) {
+  const std::int64_t per_node = job.hardware.gpus_per_node;
+  const std::int64_t nodes = (job.gpus + per_node - 1) / per_node;
+  const std::string& network = job.hardware.network_name;
+  const std::string name = job.model.name.empty() ? job.model_reference : job.model.name;
+  return wrapped("",
+                 name + " on " + with_commas(job.gpus) + " " + job.hardware.gpu.display_name +
+                     " (" + with_commas(nodes) + " " + plural("node", nodes) + " x " +
+                     std::to_string(per_node) + (network.empty() ? "" : ", " + network) + ") · " +
+                     with_commas(job.sequence_length) + " " + plural("token", job.sequence_length) +
+                     " x " + with_commas(job.global_batch_size) + " " +
+                     plural("sequence", job.global_batch_size),
+                 0,
+                 width);
+}
+
+std::string answer(const Plan& plan, int width) {
+  if (!plan.feasible) {
+    return wrapped("no layout: ", plan.reason, 11, width);
+  }
+  const Estimate& estimate = plan.estimate;
+  const std::string recomputed = recompute_text(estimate);
+  return layout_text(estimate.layout) + " · zero1 · 1f1b · " + with_commas(estimate.micro_batches) +
+         " " + plural("micro-batch", estimate.micro_batches) + " of 1 · " +
+         (recomputed.empty() ? "no recompute" : recomputed) + "\n";
+}
+
+/// A command to type, broken as a shell takes it where the page is too narrow.
+std::string command_text(const std::string& line, const std::string& rest, int width) {
+  const std::string whole = "  foretrain " + line + " " + rest;
+  return display_width(whole) <= width ? whole + "\n"
+                                       : "  foretrain " + line + " \\\n      " + rest + "\n";
+}
+
+std::string next_text(const Plan& plan,
+                      const std::string& line,
+                      const std::string& written,
+                      int width) {
+  const Layout& layout = plan.estimate.layout;
+  const std::string show = "--show " + std::to_string(layout.tp) + "," + std::to_string(layout.cp) +
+                           "," + std::to_string(layout.pp);
+  const std::string file = written.empty() ? "plan.json" : written;
+  std::string page = "\nnext\n";
+  if (written.empty()) {
+    page += command_text("plan " + line, "--write " + file, width);
+  }
+  page += (plan.not_simulated.empty() ? "  foretrain run " : "  foretrain check ") + file + "\n";
+  page += "  foretrain estimate " + file + "\n";
+  return page + command_text("search " + line, show, width);
+}
+
+}  // namespace
+
+std::string plan_text(const TrainingJob& job,
+                      const PlanOptions& options,
+                      const Plan& plan,
+                      const std::string& line,
+                      const std::string& written,
+                      int width) {
+  std::string page = heading(job, width) + answer(plan, width) + steps_text(plan, width);
+  if (!plan.feasible) {
+    page += "\n" + assumed_text(options.assumptions, width);
+    if (plan.smallest && plan.nearest) {
+      const Layout& layout = plan.smallest->layout;
+      page += "\nnext: ask again with --gpus " +
+              std::to_string(layout.tp * layout.cp * layout.pp * layout.dp) + "\n";
+    }
+    return page;
+  }
+  page += results_text(job, plan, width) + assumed_text(options.assumptions, width);
+  page += written.empty() ? "\nscenario\n" : "\nscenario, written to " + written + "\n";
+  return page + plan.scenario + next_text(plan, line, written, width);
+}
+
+}  // namespace foretrain
