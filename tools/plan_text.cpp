@@ -133,11 +133,21 @@ std::string answer(const Plan& plan, int width) {
          (recomputed.empty() ? "no recompute" : recomputed) + "\n";
 }
 
-/// A command to type, broken as a shell takes it where the page is too narrow.
-std::string command_text(const std::string& line, const std::string& rest, int width) {
-  const std::string whole = "  foretrain " + line + " " + rest;
-  return display_width(whole) <= width ? whole + "\n"
-                                       : "  foretrain " + line + " \\\n      " + rest + "\n";
+/// A command to type, broken before an option, as a shell takes it, where the page is too narrow.
+std::string command_text(const std::string& command, int width) {
+  std::string page;
+  std::string line = "  foretrain";
+  std::string rest = " " + command;
+  while (!rest.empty()) {
+    const std::string part = rest.substr(0, rest.find(" --", 1));
+    if (display_width(line + part) + 2 > width) {
+      page += line + " \\\n";
+      line = "     ";
+    }
+    line += part;
+    rest = rest.substr(part.size());
+  }
+  return page + line + "\n";
 }
 
 std::string next_text(const Plan& plan,
@@ -145,16 +155,16 @@ std::string next_text(const Plan& plan,
                       const std::string& written,
                       int width) {
   const Layout& layout = plan.estimate.layout;
-  const std::string show = "--show " + std::to_string(layout.tp) + "," + std::to_string(layout.cp) +
-                           "," + std::to_string(layout.pp);
+  const std::string show = " --show " + std::to_string(layout.tp) + "," +
+                           std::to_string(layout.cp) + "," + std::to_string(layout.pp);
   const std::string file = written.empty() ? "plan.json" : written;
   std::string page = "\nnext\n";
   if (written.empty()) {
-    page += command_text("plan " + line, "--write " + file, width);
+    page += command_text("plan " + line + " --write " + file, width);
   }
   page += (plan.not_simulated.empty() ? "  foretrain run " : "  foretrain check ") + file + "\n";
   page += "  foretrain estimate " + file + "\n";
-  return page + command_text("search " + line, show, width);
+  return page + command_text("search " + line + show, width);
 }
 
 }  // namespace

@@ -31,6 +31,15 @@ bool mostly_recomputed(const Estimate& estimate) {
          2 * static_cast<double>(estimate.recompute_layers) > estimate.stage_layers;
 }
 
+/// Fewer micro-batches than stages: cutting sequences instead of sharing them out leaves more.
+bool starved(const Estimate& estimate) {
+  return estimate.layout.pp > 1 && estimate.micro_batches < estimate.layout.pp;
+}
+
+bool worth_cutting(const Estimate& estimate) {
+  return mostly_recomputed(estimate) || starved(estimate);
+}
+
 std::string cp_text(const Board& board, const Estimate& estimate) {
   const Layout& layout = estimate.layout;
   const double layers = estimate.stage_layers;
@@ -41,13 +50,15 @@ std::string cp_text(const Board& board, const Estimate& estimate) {
          size_text(held * kept_bytes(board, layout, layers)) +
          (estimate.fits ? ", recompute " + figure(estimate.recompute_layers) + " of " +
                               figure(layers) + ", MFU " + percent(estimate.mfu)
-                        : ", too much however recomputed");
+                        : ", too much however recomputed") +
+         (layout.pp > 1 ? ", m " + std::to_string(estimate.micro_batches) : "");
 }
 
-/// The smallest cp that recomputes at most half; else the fastest by the closed form.
+/// The smallest cp that recomputes at most half and fills the stages; else the fastest by the
+/// closed form.
 void choose_cp(Board& board, PlanStep& step) {
   std::vector<Estimate> rungs = {board.estimator.estimate(board.layout)};
-  for (std::int64_t cp = 2; cp <= kMostContext && mostly_recomputed(rungs.back()); cp *= 2) {
+  for (std::int64_t cp = 2; cp <= kMostContext && worth_cutting(rungs.back()); cp *= 2) {
     if (cp_is_legal(board, cp)) {
       rungs.push_back(board.estimator.estimate(with_cp(board, cp)));
     }
@@ -55,7 +66,7 @@ void choose_cp(Board& board, PlanStep& step) {
   for (const Estimate& rung : rungs) {
     step.arithmetic.push_back(cp_text(board, rung));
   }
-  const bool enough = !mostly_recomputed(rungs.back());
+  const bool enough = !worth_cutting(rungs.back());
   const auto faster = [](const Estimate& a, const Estimate& b) {
     return a.fits != b.fits ? b.fits : a.mfu < b.mfu;
   };
@@ -69,9 +80,11 @@ void choose_cp(Board& board, PlanStep& step) {
         " tokens a rank; worth it from " + figure(board.given.minimum_cp_tokens));
     step.decision = degree + ": the sequence or the GPUs cannot be cut further; recompute";
   } else {
-    step.decision = degree + (enough ? ": the smallest that leaves at most half the layers to "
-                                       "recompute"
-                                     : ": the fastest of these by the closed form");
+    step.decision =
+        degree + (!enough               ? ": the fastest of these by the closed form"
+                  : best.layout.pp == 1 ? ": the smallest that recomputes at most half the layers"
+                                        : ": the smallest that recomputes at most half the layers "
+                                          "and leaves micro-batches for every stage");
   }
   board.layout = with_cp(board, best.layout.cp);
 }
@@ -113,12 +126,17 @@ void decide_context(Board& board) {
   const Estimate estimate = board.estimator.estimate(board.layout);
   if (sharded_states(board, board.layout) > usable_bytes(board)) {
     step.decision = "cp 1: cutting the sequence would not shrink the states";
-  } else if (mostly_recomputed(estimate)) {
+  } else if (worth_cutting(estimate)) {
     choose_cp(board, step);
   } else {
     step.arithmetic.push_back("recomputed at cp 1: " + figure(estimate.recompute_layers) + " of " +
                               figure(estimate.stage_layers) +
                               " layers; worth cutting from more than half");
+    if (estimate.layout.pp > 1) {
+      step.arithmetic.push_back("micro-batches at cp 1: " + figure(estimate.micro_batches) +
+                                " for " + figure(estimate.layout.pp) +
+                                " stages; worth cutting when fewer");
+    }
     step.decision = "cp 1: not needed";
   }
   if (experts) {

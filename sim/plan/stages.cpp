@@ -37,7 +37,7 @@ void add_bubble(const Board& board, std::int64_t m, PlanStep& step) {
                             ") = " + percent(idle / (static_cast<double>(m) + idle)));
   const std::int64_t vpp = chunks_possible(board);
   if (vpp > 0) {
-    step.arithmetic.push_back("interleaved, v = " + std::to_string(vpp) + " chunks a GPU: " + fill +
+    step.arithmetic.push_back("interleaved, " + std::to_string(vpp) + " chunks a GPU: " + fill +
                               "/(" + std::to_string(vpp) + " x " + std::to_string(m) +
                               ") = " + percent(bubble / static_cast<double>(vpp)));
   }

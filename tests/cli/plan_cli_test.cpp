@@ -1,0 +1,206 @@
+// foretrain plan as people and scripts meet it: what stands on the page, in JSON, in the file it
+// writes, and how it refuses.
+#include "tests/support/command.h"
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace foretrain::test {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kGpt3 =
+    "plan --model gpt3-175b --topology dgx-a100-hdr200 --gpus 1024 --seq 2048 --gbs 1536";
+constexpr const char* kLlama70B =
+    "plan --model llama3-70b --topology dgx-h100-ndr400 --gpus 64 --seq 8192 --gbs 512";
+
+std::string page_of(const std::string& line) {
+  return run_program(line + " 2>&1").out;
+}
+
+json json_of(const std::string& line) {
+  const Outcome outcome = run_program(line + " --json - 2>/dev/null");
+  EXPECT_TRUE(json::accept(outcome.out)) << line;
+  return json::accept(outcome.out) ? json::parse(outcome.out) : json();
+}
+
+int columns(const std::string& line) {
+  int count = 0;
+  for (const char c : line) {
+    count += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
+  }
+  return count;
+}
+
+// The worked example of 175B on 1,024 A100s, figure by figure.
+TEST(PlanCommand, ThePageHasTheNumbersOfTheWorkedExample) {
+  const Outcome outcome = run_program(kGpt3);
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* text : {"16 x 175e9 = 2.8e12 bytes",
+                           "2.8 TB",
+                           "35 GPUs of 80 GB",
+                           "tp 8",
+                           "= 87.5 GB, too much",
+                           "= 43.75 GB",
+                           "= 10.3 GB",
+                           "= 54 GB, fits",
+                           "dp 16",
+                           "m 96",
+                           "7/96 = 7.3 %",
+                           "43.75 -> 13 GB",
+                           "pp could fall to 2-4",
+                           "tp 8 · cp 1 · pp 8 · dp 16",
+                           "estimated",
+                           "simulated",
+                           "foretrain run plan.json"}) {
+    EXPECT_NE(outcome.out.find(text), std::string::npos) << text << "\n" << outcome.out;
+  }
+}
+
+TEST(PlanCommand, JsonHasTheSame) {
+  const json plan = json_of(kGpt3);
+  ASSERT_EQ(plan["steps"].size(), 10U);
+  for (const json& step : plan["steps"]) {
+    for (const char* key : {"title", "question", "decision", "what_would_change"}) {
+      EXPECT_FALSE(step[key].get<std::string>().empty()) << step;
+    }
+    EXPECT_FALSE(step["arithmetic"].empty()) << step;
+  }
+  EXPECT_EQ(plan["feasible"], true);
+  EXPECT_EQ(plan["layout"]["tp"], 8);
+  EXPECT_EQ(plan["layout"]["pp"], 8);
+  EXPECT_EQ(plan["layout"]["dp"], 16);
+  EXPECT_EQ(plan["estimate"]["micro_batches"], 96);
+  EXPECT_EQ(plan["estimate"]["fits"], true);
+  EXPECT_EQ(plan["simulated"]["fits"], "yes");
+  EXPECT_EQ(plan["scenario"]["parallelism"]["pp"], 8);
+  EXPECT_EQ(plan["assumptions"]["memory_fraction"], 0.9);
+  EXPECT_EQ(plan["best"].size(), 3U);
+}
+
+TEST(PlanCommand, ThePageFitsAHundredColumns) {
+  for (const char* line :
+       {kGpt3,
+        kLlama70B,
+        "plan --model deepseek-v3 --topology h800-ndr400 --gpus 2048 --seq 4096 --gbs 15360",
+        "plan --model llama3-405b --topology dgx-h100-ndr400 --gpus 16384 --seq 131072 --gbs 128 "
+        "--tokens 15T --days 90",
+        "plan --model llama3-70b --topology dgx-h100-ndr400 --gpus 1000 --seq 8192 --gbs 512"}) {
+    std::istringstream page(page_of(line));
+    for (std::string row; std::getline(page, row);) {
+      EXPECT_LE(columns(row), 100) << row;
+      EXPECT_FALSE(row.ends_with(' ')) << row;
+    }
+  }
+}
+
+// What is simulated is the file that is printed: run gives the same step and memory.
+TEST(PlanCommand, TheFileItWritesRunsToTheStepItPrints) {
+  const std::string file = testing::TempDir() + "plan_written.json";
+  const json plan = json_of(std::string(kLlama70B) + " --write " + file);
+  const json run = json_of("run " + file);
+  EXPECT_EQ(run["step_time_s"], plan["simulated"]["step_time_s"]);
+  EXPECT_EQ(run["mfu"], plan["simulated"]["mfu"]);
+  EXPECT_EQ(run["memory"]["peak_bytes"], plan["simulated"]["memory_bytes"]);
+  std::ifstream written(file);
+  EXPECT_EQ(json::parse(written), plan["scenario"]);
+  EXPECT_NE(page_of(std::string(kLlama70B) + " --write " + file).find("written to " + file),
+            std::string::npos);
+}
+
+TEST(PlanCommand, TheScenarioAloneGoesToStandardOutput) {
+  const Outcome outcome = run_program(std::string(kLlama70B) + " --write - 2>/dev/null");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(json::parse(outcome.out)["parallelism"]["tp"], 8);
+  EXPECT_EQ(run_program(std::string(kLlama70B) + " --write - --json - 2>&1").code, 2);
+}
+
+TEST(PlanCommand, WhatIsNotSimulatedSaysWhy) {
+  const std::string line =
+      "plan --model mixtral-8x7b --topology dgx-h100-ndr400 --gpus 16 --seq 4096 --gbs 512";
+  const json plan = json_of(line);
+  EXPECT_TRUE(plan["simulated"].is_null());
+  EXPECT_NE(plan["not_simulated"].get<std::string>().find("expert"), std::string::npos);
+  EXPECT_EQ(run_program(line + " 2>&1").code, 0);
+  EXPECT_NE(page_of(line).find("simulated   no: "), std::string::npos);
+  const json closed = json_of(std::string(kLlama70B) + " --no-simulate");
+  EXPECT_TRUE(closed["simulated"].is_null());
+  EXPECT_EQ(closed["not_simulated"], "");
+}
+
+TEST(PlanCommand, NothingThatFitsIsExitOneWithTheReason) {
+  const std::string file = testing::TempDir() + "plan_never.json";
+  std::remove(file.c_str());
+  const std::string line =
+      "plan --model llama3-70b --topology dgx-a100-hdr200 --gpus 8 --seq 8192 --gbs 512 --write " +
+      file;
+  const Outcome outcome = run_program(line + " 2>&1");
+  EXPECT_EQ(outcome.code, 1);
+  for (const char* text : {"1.13 TB", "1.27 TB", "at least 16 GPUs", "is not written"}) {
+    EXPECT_NE(outcome.out.find(text), std::string::npos) << text << "\n" << outcome.out;
+  }
+  EXPECT_FALSE(std::ifstream(file).good());
+  const json plan = json_of(line);
+  EXPECT_EQ(plan["feasible"], false);
+  EXPECT_TRUE(plan["layout"].is_null());
+  EXPECT_TRUE(plan["scenario"].is_null());
+  EXPECT_EQ(plan["smallest"]["gpus"], 16);
+}
+
+TEST(PlanCommand, CountsAndSharesAsPeopleWriteThem) {
+  const std::string line = std::string(kLlama70B) + " --no-simulate";
+  const json suffix = json_of(line + " --tokens 15T --mfu 0.51");
+  for (const char* same : {"1.5e13 --mfu '51 %'", "15000B --mfu 51%", "'15 T' --mfu .51"}) {
+    EXPECT_EQ(json_of(line + " --tokens " + same)["days"], suffix["days"]) << same;
+  }
+  const json deadline = json_of(line + " --flops 3e24 --days 90 --mfu 0.4");
+  EXPECT_NEAR(deadline["training"]["gpus_needed"].get<double>(), 975.2, 0.05);
+  EXPECT_EQ(deadline["training"]["gpus_needed_whole"], 976);
+  // On the page, the deadline stands with its nodes.
+  EXPECT_NE(page_of(line + " --flops 3e24 --days 90 --mfu 0.4").find("976 GPUs, 122 nodes of 8"),
+            std::string::npos);
+}
+
+TEST(PlanCommand, EveryFaultAtOnce) {
+  const Outcome outcome = run_program(
+      "plan --model llama3-7b --topology dgx-h10-ndr400 --gpus 64 --seq 8192 --gbs 512 "
+      "--tokens 15X --flops 3e24 --assume eficiency=0.5 --json - 2>/dev/null");
+  EXPECT_EQ(outcome.code, 2);
+  std::string pointers;
+  const json answer = json::parse(outcome.out);
+  for (const json& fault : answer["faults"]) {
+    pointers += fault["pointer"].get<std::string>() + " ";
+  }
+  for (const char* pointer :
+       {"/model ", "/cluster/topology ", "/assume/eficiency ", "/tokens ", "/flops "}) {
+    EXPECT_NE(pointers.find(pointer), std::string::npos) << pointer << "not in " << pointers;
+  }
+}
+
+TEST(PlanCommand, ContradictoryOptionsAreRefused) {
+  const std::string line = std::string(kLlama70B) + " --no-simulate ";
+  for (const char* options : {"--tokens 1T --flops 1e24",
+                              "--mfu 0.4",
+                              "--days 90",
+                              "--tokens-per-s-per-gpu 1000",
+                              "--tokens 1T --mfu 0.4 --tokens-per-s-per-gpu 1000",
+                              "--flops 1e24 --tokens-per-s-per-gpu 1000",
+                              "--tokens 1T --mfu 40",
+                              "--tokens 0",
+                              "--tokens -1T",
+                              "--tokens nan",
+                              "--days 0 --tokens 1T",
+                              "--mfu ''"}) {
+    EXPECT_EQ(run_program(line + options + " 2>&1").code, 2) << options;
+  }
+}
+
+}  // namespace
+}  // namespace foretrain::test
