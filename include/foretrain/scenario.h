@@ -84,7 +84,7 @@ enum class RecomputeMode { kNone, kSelective, kFull, kModules };
 struct RecomputeSpec {
   RecomputeMode mode = RecomputeMode::kNone;
   std::vector<std::string> modules;
-  std::optional<std::int64_t> layers;  ///< how many layers per stage recompute; unset: all
+  std::optional<std::int64_t> layers;  ///< of each stage, or chunk where vpp > 1; unset: all
 };
 
 struct OverlapSpec {

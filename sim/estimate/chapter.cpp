@@ -73,7 +73,7 @@ double expert_seconds(const Estimator::Sizes& sizes,
   const bool inside = ep * real(layout.etp) <= assumptions.gpus_per_node;
   const double bandwidth = inside ? assumptions.node_bandwidth : assumptions.network_bandwidth;
   const double sent = sizes.chosen_experts * activation / real(layout.tp) * (ep - 1) / ep;
-  return layers * sizes.moe_share * 4 * sent * assumptions.expert_imbalance / bandwidth *
+  return layers * sizes.moe_share * 4 * sent * expert_skew(assumptions, layout) / bandwidth *
          (1 - assumptions.ep_overlap);
 }
 
@@ -118,7 +118,7 @@ Estimate chapter_estimate(const Estimator::Sizes& sizes,
   const double flops = sizes.layers * sizes.layer_flops() + sizes.head_flops;
   const double mean = flops / real(layout.pp) * seconds_per_flop;
   const double busiest =
-      sizes.layer_flops() + sizes.expert_flops * (assumptions.expert_imbalance - 1);
+      sizes.layer_flops() + sizes.expert_flops * (expert_skew(assumptions, layout) - 1);
   const double slowest =
       std::max(layers * busiest, last * busiest + sizes.head_flops) * seconds_per_flop;
   const double recompute = real(estimate.recompute_layers) * busiest / 3 * seconds_per_flop;

@@ -97,6 +97,10 @@ double link_bandwidth(const Assumptions& assumptions,
                                             : assumptions.network_bandwidth;
 }
 
+double expert_skew(const Assumptions& assumptions, const Layout& layout) {
+  return layout.ep > 1 ? assumptions.expert_imbalance : 1.0;
+}
+
 void finish_estimate(Estimate& estimate, const Assumptions& assumptions, double model_flops) {
   estimate.step_time_s = 0;
   for (const EstimatePart& part : estimate_parts()) {

@@ -34,7 +34,7 @@ double activation_bytes(const Estimator::Sizes& sizes,
   const double dense = assumptions.activation_bytes * sizes.hidden;
   const double routed = sizes.chosen_experts * (4 * sizes.hidden + 6 * sizes.expert_width);
   const double moe = std::max(0.0, assumptions.activation_bytes - kDenseMlp) * sizes.hidden +
-                     routed * assumptions.expert_imbalance + 6 * sizes.shared_width;
+                     routed * expert_skew(assumptions, layout) + 6 * sizes.shared_width;
   const double kept = (1 - sizes.moe_share) * dense + sizes.moe_share * moe;
   const double per_token =
       kept * (layers - recomputed) + assumptions.recomputed_bytes * sizes.hidden * recomputed;

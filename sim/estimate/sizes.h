@@ -54,6 +54,9 @@ double activation_bytes(const Estimator::Sizes& sizes,
                         double layers,
                         double recomputed);
 
+/// The busiest expert rank's work over the mean; ranks that hold every expert are alike.
+double expert_skew(const Assumptions& assumptions, const Layout& layout);
+
 /// Micro-batches whose activations the first rank holds at once, in whole passes over its layers.
 double in_flight(const Layout& layout, double micro_batches);
 

@@ -159,20 +159,12 @@ void check_recompute(const Scenario& scenario, Rules& rules) {
       p.layers_per_stage.empty()) {
     return;
   }
-  std::int64_t most = 0;
-  for (std::size_t rank = 0; rank < static_cast<std::size_t>(p.pp); ++rank) {
-    std::int64_t held = 0;
-    for (std::size_t at = rank; at < p.layers_per_stage.size();
-         at += static_cast<std::size_t>(p.pp)) {
-      held += p.layers_per_stage[at];
-    }
-    most = std::max(most, held);
-  }
+  const std::int64_t most = *std::ranges::max_element(p.layers_per_stage);
   if (*scenario.recompute.layers > most) {
     rules.fault("/recompute/layers",
                 text(*scenario.recompute.layers) + " " +
-                    plural("layer", *scenario.recompute.layers) +
-                    ", but no stage holds more than " + text(most),
+                    plural("layer", *scenario.recompute.layers) + ", but no " +
+                    (p.vpp > 1 ? "chunk" : "stage") + " holds more than " + text(most),
                 "at most " + text(most) + "; leave layers out to recompute all");
   }
 }

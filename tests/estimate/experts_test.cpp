@@ -105,9 +105,13 @@ TEST(Experts, ActivationsFollowTheChosenExperts) {
   EXPECT_NEAR(activations / (32.0 * 2048 / 2 * kept), 1.0, 1e-12);
 }
 
-// One expert of one rank each way sends nothing: ep 1 has no all-to-all.
-TEST(Experts, NoTrafficWithoutExpertParallelism) {
-  EXPECT_EQ(mixtral().estimate(Layout{.tp = 8, .dp = 2}).parts.ep, 0);
+// Ranks that hold every expert send nothing and have no busiest one among them.
+TEST(Experts, NoTrafficAndNoImbalanceWithoutExpertParallelism) {
+  const Estimate estimate = mixtral().estimate(Layout{.tp = 8, .dp = 2, .recompute_layers = 0});
+  EXPECT_EQ(estimate.parts.ep, 0);
+  EXPECT_NEAR(estimate.parts.imbalance, 0, 1e-9 * estimate.step_time_s);
+  const double kept = 18.0 * 4096 + 2 * (4 * 4096 + 6 * 14336.0);
+  EXPECT_NEAR(estimate.memory.activations / (32.0 * 2048 / 8 * kept), 1.0, 1e-12);
 }
 
 }  // namespace

@@ -174,5 +174,20 @@ TEST(Terms, LayoutOfAScenarioTakesOrderStagesAndRecomputation) {
   EXPECT_EQ(layout_of(*scenario, ClosedForm::kChapter).recompute_layers, kRecomputeAsNeeded);
 }
 
+// As in Megatron, the count is of each chunk: 5 of 10 layers, on 2 chunks a rank.
+TEST(Terms, RecomputedLayersOfAScenarioAreOfEachChunk) {
+  const std::vector<std::string> chunks = {"parallelism={\"tp\": 8, \"pp\": 4, \"vpp\": 2}",
+                                           "schedule=interleaved",
+                                           "recompute={\"mode\": \"full\", \"layers\": 5}"};
+  const Expected<Scenario> scenario = read_scenario("llama3-70b-64", chunks);
+  ASSERT_TRUE(scenario) << scenario.error().list.front().message;
+  EXPECT_EQ(layout_of(*scenario, ClosedForm::kWorkshop).recompute_layers, 10);
+  std::vector<std::string> too_many = chunks;
+  too_many.back() = "recompute={\"mode\": \"full\", \"layers\": 11}";
+  const Expected<Scenario> refused = read_scenario("llama3-70b-64", too_many);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().list.front().pointer, "/recompute/layers");
+}
+
 }  // namespace
 }  // namespace foretrain::test
