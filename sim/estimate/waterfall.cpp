@@ -39,13 +39,23 @@ std::span<const EstimatePart> estimate_parts() {
 }
 
 std::vector<WaterfallStep> waterfall(const Estimate& estimate, const Assumptions& assumptions) {
+  const EstimateParts& parts = estimate.parts;
+  const double without_data = estimate.step_time_s - parts.dp;
+  const double without_bubble = without_data - parts.bubble;
   std::vector<WaterfallStep> steps = {{"kernels", assumptions.efficiency}};
-  double so_far = estimate.parts.compute;
+  double micro_batches = parts.compute;  // time inside them so far
+  double around = 1;                     // what fill and drain, and the step's end, leave of them
   for (const Loss& loss : kLosses) {
-    const double lost = estimate.parts.*loss.member;
-    so_far += lost;
+    const double lost = parts.*loss.member;
+    if (loss.member == &EstimateParts::bubble) {
+      around *= without_bubble / without_data;
+    } else if (loss.member == &EstimateParts::dp) {
+      around *= without_data / estimate.step_time_s;
+    } else {
+      micro_batches += lost;
+    }
     if (loss.usual || lost > 0) {
-      steps.push_back({loss.name, assumptions.efficiency * estimate.parts.compute / so_far});
+      steps.push_back({loss.name, assumptions.efficiency * around * parts.compute / micro_batches});
     }
   }
   return steps;

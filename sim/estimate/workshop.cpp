@@ -37,16 +37,16 @@ Estimate workshop_estimate(const Estimator::Sizes& sizes,
   const double gradients = 2 * (ranks - 1) / ranks * assumptions.gradient_bytes *
                            (share.dense_parameters + share.expert_parameters) /
                            assumptions.network_bandwidth;
+  // Forward is a third of the work and is done again for the recomputed layers: r = 6 / 8 for all.
+  const double again = recomputed / estimate.stage_layers / 3;
   EstimateParts& parts = estimate.parts;
   parts.compute = flops / (gpus * rate);
-  parts.bubble = parts.compute * (pp - 1) / passes;
-  double step = parts.compute + parts.bubble;
-  parts.tp = step * all_reduces / layer;
-  step += parts.tp;
-  parts.dp = std::max(0.0, gradients - step);
-  step += parts.dp;
-  // Forward is a third of the work and is done again for the recomputed layers: r = 6 / 8 for all.
-  parts.recompute = step * (recomputed / estimate.stage_layers) / 3;
+  parts.tp = parts.compute * all_reduces / layer;
+  parts.recompute = (parts.compute + parts.tp) * again;
+  parts.bubble = (parts.compute + parts.tp + parts.recompute) * (pp - 1) / passes;
+  const double step = parts.compute + parts.tp + parts.recompute + parts.bubble;
+  // The rules take recomputation off last: gradients hide behind the step without it.
+  parts.dp = std::max(0.0, gradients * (1 + again) - step);
   finish_estimate(estimate, assumptions, flops);
   return estimate;
 }

@@ -198,7 +198,7 @@ TEST(EstimateCommand, TheWorkshopReadsShardingChunksAndRecomputedLayers) {
   EXPECT_LT(estimate(kWorkshop + "--set parallelism.sharding=zero3")["memory_bytes"],
             usual["memory_bytes"]);
   EXPECT_LT(estimate(kWorkshop + "--set parallelism.vpp=8")["bubble"], usual["bubble"]);
-  const Json some = estimate(kWorkshop + "--set recompute.mode=full --set recompute.layers=4");
+  const Json some = estimate(kWorkshop + "--set recompute.mode=full --set recompute.layers=1");
   EXPECT_EQ(some["recompute_layers"], 4);
   EXPECT_EQ(usual["recompute_layers"], 0);
   EXPECT_LT(some["mfu"], usual["mfu"]);

@@ -134,7 +134,7 @@ TEST(Terms, WorkshopHoldsNoMoreMicroBatchesThanThereAre) {
       estimator.estimate(with_recompute(Layout{.tp = 8, .pp = 16, .dp = 4}, 0));
   EXPECT_EQ(estimate.micro_batches, 2);
   EXPECT_NEAR(estimate.memory.activations, 2 * 5 * 34.0 * 8192 * 8192 / 8, 1);
-  EXPECT_NEAR(estimate.parts.bubble / estimate.parts.compute, 15.0 / 2, 1e-9);
+  EXPECT_NEAR(estimate.parts.bubble / (estimate.parts.compute + estimate.parts.tp), 15.0 / 2, 1e-9);
 }
 
 // Half of the layers recomputed: 6 / (6 + 2 / 2), and half of the activations but their inputs.
@@ -143,7 +143,7 @@ TEST(Terms, WorkshopRecomputesWholeLayersOfAStage) {
   const Layout layout{.tp = 8, .pp = 4, .dp = 64, .vpp = 4};
   const Estimate none = estimator.estimate(with_recompute(layout, 0));
   const Estimate half = estimator.estimate(with_recompute(layout, 10));
-  EXPECT_NEAR(none.parts.bubble / none.parts.compute, 3.0 / (32 * 4), 1e-12);
+  EXPECT_NEAR(none.parts.bubble / (none.parts.compute + none.parts.tp), 3.0 / (32 * 4), 1e-12);
   EXPECT_NEAR(half.mfu / none.mfu, 6.0 / 7, 1e-9);
   EXPECT_NEAR(half.memory.activations / none.memory.activations, (34.0 + 2) / 68, 1e-9);
   EXPECT_EQ(estimator.estimate(with_recompute(layout, 1000)).recompute_layers, 20);
