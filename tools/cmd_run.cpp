@@ -1,4 +1,5 @@
 #include "tools/commands.h"
+#include "tools/fit_advice.h"
 #include "tools/output.h"
 #include "tools/progress_line.h"
 #include "tools/rank_list.h"
@@ -226,6 +227,12 @@ int cmd_run(int argc, char** argv) {
   Expected<Simulation> simulation = simulate_with_progress(*scenario, line.options);
   if (!simulation) {
     return report_faults(simulation.error(), line.scenario, line.json);
+  }
+  StepReport& report = simulation->report;
+  if (report.fits == Fit::kNo && !report.deadlock) {
+    const std::vector<std::string> advice =
+        fit_advice(line.scenario, line.overrides, *scenario, report);
+    report.notes.insert(report.notes.end(), advice.begin(), advice.end());
   }
   return finish(*scenario, *simulation, line);
 }

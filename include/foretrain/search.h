@@ -121,4 +121,18 @@ std::optional<Estimate> smallest_that_fits(const TrainingJob& job,
                                            const Assumptions& assumptions,
                                            std::int64_t most_gpus = 131'072);
 
+/// A change of a scenario, as --set makes it.
+struct FittingChange {
+  std::vector<std::string> settings;  ///< "parallelism.tp=8" each
+  Estimate estimate;
+};
+
+/// What would let a scenario fit in memory that did not, on the same GPUs and for the same batch:
+/// fewest settings first, then the fastest. The closed form is scaled to the simulated peak, in
+/// bytes. Not every change is one that can be simulated.
+std::vector<FittingChange> changes_that_fit(const Scenario& scenario, std::int64_t peak_bytes);
+
+/// The same for the fewest GPUs, whatever the layout.
+std::optional<Estimate> smallest_that_fits(const Scenario& scenario, std::int64_t peak_bytes);
+
 }  // namespace foretrain
