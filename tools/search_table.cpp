@@ -1,10 +1,10 @@
 #include "tools/search_table.h"
 
-#include "foretrain/units.h"
+#include "tools/estimate_numbers.h"
+
 #include "sim/base/format.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
 namespace foretrain {
@@ -18,15 +18,6 @@ struct SearchColumn {
   std::function<std::string(const Row&)> cell;
   bool only_if_unusual = false;  ///< left out where every row has the default's text
 };
-
-std::string gigabytes(double bytes) {
-  return fixed(bytes / 1e9, 1) + " GB";
-}
-
-std::string seconds(double value) {
-  constexpr double kMost = 1e6;  // far inside what a Duration holds
-  return value < kMost ? human_time(Duration(std::llround(value * 1e12))) : fixed(value, 0) + " s";
-}
 
 template <typename Cell>
 std::function<std::string(const Row&)> of_simulation(const Cell& cell) {
@@ -73,11 +64,13 @@ void add_estimate(bool simulated, std::vector<SearchColumn>& columns) {
   }
   columns.push_back({group, "MFU", [](const Row& row) { return percent(row.estimate.mfu); }});
   columns.push_back(
-      {group, "step", [](const Row& row) { return seconds(row.estimate.step_time_s); }});
-  columns.push_back(
-      {group, "memory", [](const Row& row) { return gigabytes(row.estimate.memory.total()); }});
+      {group, "step", [](const Row& row) { return seconds_text(row.estimate.step_time_s); }});
+  columns.push_back({group, "memory", [](const Row& row) {
+                       return gigabytes_text(row.estimate.memory.total());
+                     }});
   columns.push_back({group, "left", [](const Row& row) {
-                       return gigabytes(row.estimate.memory_limit - row.estimate.memory.total());
+                       return gigabytes_text(row.estimate.memory_limit -
+                                             row.estimate.memory.total());
                      }});
 }
 
@@ -86,10 +79,10 @@ void add_simulation(std::vector<SearchColumn>& columns) {
   columns.push_back(
       {group, "MFU", of_simulation([](const SimulatedLayout& s) { return percent(s.mfu); })});
   columns.push_back({group, "step", of_simulation([](const SimulatedLayout& s) {
-                       return seconds(s.step_time_s);
+                       return seconds_text(s.step_time_s);
                      })});
   columns.push_back({group, "memory", of_simulation([](const SimulatedLayout& s) {
-                       return gigabytes(static_cast<double>(s.memory_bytes));
+                       return gigabytes_text(static_cast<double>(s.memory_bytes));
                      })});
   columns.push_back({group, "fits", of_simulation(verdict)});
 }

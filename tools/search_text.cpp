@@ -1,3 +1,4 @@
+#include "tools/estimate_numbers.h"
 #include "tools/estimate_output.h"
 #include "tools/output.h"
 #include "tools/search_output.h"
@@ -64,10 +65,6 @@ std::string paragraphs(const std::string& label, const std::string& reason, int 
     at = end + 2;
   }
   return text;
-}
-
-std::string gigabytes(double bytes) {
-  return fixed(bytes / 1e9, 1) + " GB";
 }
 
 std::string title(const TrainingJob& job,
@@ -187,7 +184,7 @@ std::string smallest_block(const SearchResult& result, int width) {
   return paragraph("smallest",
                    with_commas(gpus) + " " + plural("GPU", gpus) +
                        " hold this job: " + layout_text(layout) + " · " +
-                       gigabytes(estimate.memory.total()) + " of memory · MFU " +
+                       gigabytes_text(estimate.memory.total()) + " of memory · MFU " +
                        percent(estimate.mfu) + (recompute.empty() ? "" : " · " + recompute),
                    width);
 }
@@ -198,8 +195,8 @@ std::string assumed_block(const SearchOptions& options, int width) {
                    percent(given.efficiency, 0) + " of " + fixed(given.peak / 1e12, 0) +
                        " TFLOP/s · " + human_rate(given.node_bandwidth) + " a GPU inside a node, " +
                        human_rate(given.network_bandwidth) + " between · " +
-                       gigabytes(given.memory * given.memory_fraction) + " of " +
-                       gigabytes(given.memory) + " for states and activations · " +
+                       gigabytes_text(given.memory * given.memory_fraction) + " of " +
+                       gigabytes_text(given.memory) + " for states and activations · " +
                        fixed(given.weight_bytes + given.gradient_bytes + given.optimizer_bytes, 0) +
                        " bytes a parameter · at least " +
                        with_commas(std::llround(given.minimum_cp_tokens)) +
