@@ -1,11 +1,12 @@
 #include "tools/fit_advice.h"
 
+#include "tools/estimate_numbers.h"
+
 #include "foretrain/search.h"
 #include "foretrain/simulate.h"
 #include "sim/base/format.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 namespace foretrain {
@@ -61,8 +62,8 @@ std::vector<std::string> smallest_cluster(const Scenario& scenario, const StepRe
   const std::int64_t gpus = layout.tp * layout.cp * layout.pp * layout.dp;
   return {none,
           "smallest cluster, by the closed form: " + with_commas(gpus) + " " + plural("GPU", gpus) +
-              " as " + to_string(layout) + ", " +
-              human_bytes(std::llround(smallest->memory.total())) + " each"};
+              " as " + to_string(layout) + ", " + gigabytes_text(smallest->memory.total()) +
+              " each"};
 }
 
 }  // namespace

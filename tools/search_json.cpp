@@ -2,8 +2,6 @@
 #include "tools/search_axes.h"
 #include "tools/search_output.h"
 
-#include <cmath>
-
 #include <nlohmann/json.hpp>
 
 namespace foretrain {
@@ -44,7 +42,7 @@ ordered_json nearest_json(const std::optional<Estimate>& nearest) {
     return nullptr;
   }
   ordered_json json = judged(*nearest);
-  json["shortfall_bytes"] = std::llround(nearest->memory.total() - nearest->memory_limit);
+  json["shortfall_bytes"] = bytes_json(nearest->memory.total() - nearest->memory_limit);
   return json;
 }
 

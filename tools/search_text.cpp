@@ -175,7 +175,9 @@ std::string left_out_block(const SearchResult& result) {
 
 std::string smallest_block(const SearchResult& result, int width) {
   if (!result.smallest) {
-    return paragraph("smallest", "no cluster of any size holds this job", width);
+    return paragraph("smallest",
+                     "no cluster of up to " + with_commas(kLargestCluster) + " GPUs holds this job",
+                     width);
   }
   const Estimate& estimate = *result.smallest;
   const Layout& layout = estimate.layout;

@@ -114,12 +114,15 @@ std::vector<Diagnostic> axes_faults(const ModelConfig& model, const SearchAxes& 
 /// /axes/NAME).
 Expected<SearchResult> search(const TrainingJob& job, const SearchOptions& options);
 
+/// Clusters up to this are looked at where nothing else is asked for.
+inline constexpr std::int64_t kLargestCluster = 131'072;
+
 /// The layout on the fewest GPUs that holds the job (any number of GPUs up to `most_gpus`), by the
 /// closed form; the faster of equals. Nothing when none does.
 std::optional<Estimate> smallest_that_fits(const TrainingJob& job,
                                            const SearchAxes& axes,
                                            const Assumptions& assumptions,
-                                           std::int64_t most_gpus = 131'072);
+                                           std::int64_t most_gpus = kLargestCluster);
 
 /// A change of a scenario, as --set makes it.
 struct FittingChange {

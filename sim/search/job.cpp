@@ -1,4 +1,6 @@
 #include "foretrain/search.h"
+#include "sim/mesh/mesh_faults.h"
+#include "sim/scenario/divides.h"
 
 namespace foretrain {
 namespace {
@@ -18,6 +20,28 @@ void check_positive(std::int64_t value, const std::string& pointer, Faults& faul
   constexpr std::int64_t kMost = std::int64_t{1} << 53;
   if (value < 1 || value > kMost) {
     faults.list.push_back({pointer, std::to_string(value) + " is not a positive whole number", ""});
+  }
+}
+
+/// Sizes that no layout could save.
+void check_limits(const TrainingJob& job, Faults& faults) {
+  const std::int64_t offered = job.hardware.max_gpus;
+  const std::string gpus = std::to_string(job.gpus) + " GPUs are more than the ";
+  if (offered > 0 && job.gpus > offered) {
+    faults.list.push_back({"/cluster/gpus",
+                           gpus + std::to_string(offered) + " that " + job.topology + " has",
+                           "at most " + std::to_string(offered)});
+  } else if (job.gpus > kMaxRanks) {
+    faults.list.push_back({"/cluster/gpus",
+                           gpus + std::to_string(kMaxRanks) + " ranks that a mesh may have",
+                           "at most " + std::to_string(kMaxRanks)});
+  }
+  if (!positions_suffice(job.model, job.sequence_length)) {
+    faults.list.push_back({"/training/sequence_length",
+                           std::to_string(job.sequence_length) +
+                               " tokens are more than the model's " +
+                               std::to_string(job.model.max_positions) + " learned positions",
+                           "at most " + std::to_string(job.model.max_positions)});
   }
 }
 
@@ -48,11 +72,8 @@ Expected<TrainingJob> read_job(const std::string& model,
   check_positive(gpus, "/cluster/gpus", faults);
   check_positive(sequence_length, "/training/sequence_length", faults);
   check_positive(global_batch_size, "/training/global_batch_size", faults);
-  if (faults.list.empty() && job.hardware.max_gpus > 0 && gpus > job.hardware.max_gpus) {
-    faults.list.push_back({"/cluster/gpus",
-                           std::to_string(gpus) + " GPUs are more than the " +
-                               std::to_string(job.hardware.max_gpus) + " that " + topology + " has",
-                           "at most " + std::to_string(job.hardware.max_gpus)});
+  if (faults.list.empty()) {
+    check_limits(job, faults);
   }
   if (!faults.list.empty()) {
     return tl::unexpected<Faults>(std::move(faults));

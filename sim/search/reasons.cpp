@@ -12,8 +12,11 @@ std::string text(std::int64_t value) {
   return with_commas(value);
 }
 
+/// What is beyond an integer's range is shown as its end.
+constexpr double kLargestShown = 9e18;
+
 std::string bytes(double value) {
-  return human_bytes(std::llround(value));
+  return human_bytes(std::llround(std::min(value, kLargestShown)));
 }
 
 /// Three significant figures: "70.6e9", "671e9".
@@ -37,8 +40,8 @@ std::string states_of(const Assumptions& assumptions, double bytes_each) {
   const double states = assumptions.parameters * bytes_each;
   return fixed(bytes_each, bytes_each == std::floor(bytes_each) ? 0 : 1) +
          " bytes = " + bytes(states) + " of states, at least " +
-         text(std::llround(std::ceil(states / assumptions.memory))) + " GPUs of " +
-         bytes(assumptions.memory);
+         text(std::llround(std::min(std::ceil(states / assumptions.memory), kLargestShown))) +
+         " GPUs of " + bytes(assumptions.memory);
 }
 
 std::string states_reason(const SearchSubject& subject) {
@@ -72,7 +75,8 @@ std::string cluster_of(const Estimate& estimate) {
 
 void add_smallest(const SearchSubject& subject, const SearchResult& result, Sentences& sentences) {
   sentences.add(result.smallest ? "smallest cluster: " + cluster_of(*result.smallest)
-                                : "no cluster of any size holds this job with these axes");
+                                : "no cluster of up to " + text(kLargestCluster) +
+                                      " GPUs holds this job with these axes");
   if (subject.axes.uneven_stages) {
     return;
   }

@@ -144,6 +144,28 @@ TEST(SearchCommand, RefusesEverythingWrongAtOnce) {
   EXPECT_EQ(search(std::string(kEight) + "--thread 2 2>&1").code, 2);
 }
 
+TEST(SearchCommand, RefusesSizesThatNoLayoutCouldSave) {
+  const Outcome positions =
+      search("--model gpt3-175b --topology dgx-h100-ndr400 --gpus 8 --seq 4096 --gbs 64 2>&1");
+  EXPECT_EQ(positions.code, 2);
+  EXPECT_TRUE(says(positions.out, "4096 tokens are more than the model's 2048 learned positions"))
+      << positions.out;
+  const Outcome ranks = search(
+      "--model llama3-8b --topology dgx-h100-ndr400 --gpus 1048584 --seq 4096 --gbs 64 2>&1");
+  EXPECT_EQ(ranks.code, 2);
+  EXPECT_TRUE(says(ranks.out, "1048584 GPUs are more than the 1048576 ranks")) << ranks.out;
+}
+
+TEST(SearchCommand, SizesBeyondSixtyFourBitsOverflowNothing) {
+  const std::string line =
+      "--model llama3-8b --topology dgx-h100-ndr400 --gpus 1048576 --seq 9007199254740992 "
+      "--gbs 1048576 --closed-form ";
+  const Outcome page = search(line);
+  EXPECT_EQ(page.code, 1);
+  EXPECT_FALSE(says(page.out, "-9")) << page.out;
+  EXPECT_GT(result(line, 1).at("nearest").at("memory_bytes").get<double>(), 1e15);
+}
+
 TEST(SearchCommand, AnyNumberOfThreadsPrintsTheSameBytes) {
   const std::string line = std::string(kSeventy) +
                            "--uneven --micro-batch-sizes 1,2,4 --vpp 1,2,5 --schedules "

@@ -153,11 +153,11 @@ TEST(PlanSteps, OneGpu) {
   EXPECT_FALSE(plan_of("llama3-8b", 1, 8192, 16).plan.feasible);  // 128 GB of states
 }
 
-// Where the positions end no layout is legal, and the rule is named.
-TEST(PlanSteps, ARuleThatNoLayoutKeepsIsNamed) {
-  const Plan plan = plan_of("gpt3-175b", 1024, 4096, 1536, "dgx-a100-hdr200").plan;
-  EXPECT_FALSE(plan.feasible);
-  EXPECT_NE(plan.reason.find("2048 learned positions"), std::string::npos) << plan.reason;
+// Where the positions end no layout could be legal: that is a fault of the job.
+TEST(PlanSteps, BeyondTheModelsPositionsThereIsNoJob) {
+  const Expected<TrainingJob> job = read_job("gpt3-175b", "dgx-a100-hdr200", 1024, 4096, 1536);
+  ASSERT_FALSE(job);
+  EXPECT_EQ(job.error().list.front().pointer, "/training/sequence_length");
 }
 
 }  // namespace

@@ -196,7 +196,7 @@ TEST(Search, SimulatedLayoutsStandFirstAndAreTheScenariosOwn) {
 TEST(Search, WhatCannotBeSimulatedSaysWhyAndKeepsItsPlace) {
   const TrainingJob job = job_of("mixtral-8x7b", 16, 2048, 128);
   SearchOptions options = closed_form(job);
-  options.shown = {{.tp = 2, .pp = 8}};
+  options.shown = {{.tp = 1, .pp = 8}};
   options.simulate = 2;
   const SearchResult result = searched(job, options);
   std::vector<std::int64_t> tried;
