@@ -24,11 +24,20 @@ struct Verdicts {
   std::int64_t legal = 0, illegal = 0;
 };
 
+/// The layers that the search counts on the fullest rank and the last are the scenario's.
+void expect_same_stages(const Layout& searched, const Layout& read, std::int64_t layers) {
+  const std::int64_t even = layers / searched.pp;
+  EXPECT_EQ(searched.most_layers > 0 ? searched.most_layers : even, read.most_layers);
+  EXPECT_EQ(searched.last_layers > 0 ? searched.last_layers : even, read.last_layers);
+}
+
 /// `both_ways`: an illegal layout must be refused, too.
-Verdicts compare(const TrainingJob& job, const SearchOptions& options, bool both_ways) {
+void compare(const TrainingJob& job,
+             const SearchOptions& options,
+             bool both_ways,
+             Verdicts& verdicts) {
   const Combinations combinations(job.model, options.axes);
   const SearchSubject subject{job, options.axes, options.assumptions};
-  Verdicts verdicts;
   for (std::int64_t number = 0; number < combinations.count(); ++number) {
     const Layout layout = combinations.at(number, job.gpus);
     if (layout.dp < 1) {
@@ -39,12 +48,12 @@ Verdicts compare(const TrainingJob& job, const SearchOptions& options, bool both
     const Expected<Scenario> scenario = parse_scenario(text);
     ++(broken ? verdicts.illegal : verdicts.legal);
     if (!broken) {
-      EXPECT_TRUE(scenario) << scenario.error().list.front().message << "\n" << text;
+      ASSERT_TRUE(scenario) << scenario.error().list.front().message << "\n" << text;
+      expect_same_stages(layout, layout_of(*scenario, ClosedForm::kChapter), job.model.layers);
     } else if (both_ways) {
       EXPECT_FALSE(scenario) << layout_rules()[*broken].reason(subject, layout) << "\n" << text;
     }
   }
-  return verdicts;
 }
 
 TEST(Legality, IsThatOfTheScenarioReader) {
@@ -61,7 +70,8 @@ TEST(Legality, IsThatOfTheScenarioReader) {
     const TrainingJob job = job_of(one.model, one.gpus, one.sequence, one.batch);
     SearchOptions options = permissive(job);
     options.axes.micro_batch_sizes = {1, 2};
-    const Verdicts verdicts = compare(job, options, true);
+    Verdicts verdicts;
+    compare(job, options, true, verdicts);
     EXPECT_GT(verdicts.legal, 0);
     EXPECT_GT(verdicts.illegal, 0);
   }
@@ -72,7 +82,8 @@ TEST(Legality, OfChunksToo) {
   SearchOptions options = permissive(job);
   options.axes.schedules = {"gpipe", "interleaved"};
   options.axes.vpp = {1, 2, 3};
-  const Verdicts verdicts = compare(job, options, true);
+  Verdicts verdicts;
+  compare(job, options, true, verdicts);
   EXPECT_GT(verdicts.legal, 0);
   EXPECT_GT(verdicts.illegal, 0);
 }
@@ -82,7 +93,8 @@ TEST(Legality, WithExpertsTheSearchIsNoWiderThanTheReader) {
     const TrainingJob job = job_of(model, 64, 4096, 64);
     SearchOptions options = permissive(job);
     options.axes.recompute_layers = {0};
-    const Verdicts verdicts = compare(job, options, false);
+    Verdicts verdicts;
+    compare(job, options, false, verdicts);
     EXPECT_GT(verdicts.legal, 0);
     EXPECT_GT(verdicts.illegal, 0);
   }

@@ -2,8 +2,10 @@
 #include "tests/search/search_jobs.h"
 
 #include "foretrain/simulate.h"
+#include "sim/search/combinations.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 
@@ -154,8 +156,35 @@ TEST(Search, ThreadsChangeNothing) {
   }
 }
 
+// gpipe and 1f1b of one layout take the same time, where both fit.
+TEST(Search, EqualsKeepTheOrderOfTheLoops) {
+  const TrainingJob job = job_of("llama3-8b", 64, 8192, 512);
+  SearchOptions options = closed_form(job);
+  options.axes = wide_axes();
+  const Combinations combinations(job.model, options.axes);
+  std::map<std::string, std::int64_t> numbers;
+  const auto key = [](const Layout& layout) {
+    return to_string(layout) + " " + std::to_string(layout.recompute_layers);
+  };
+  for (std::int64_t number = 0; number < combinations.count(); ++number) {
+    numbers.emplace(key(combinations.at(number, job.gpus)), number);
+  }
+  const SearchResult result = searched(job, options);
+  std::int64_t equals = 0;
+  for (std::size_t at = 1; at < result.layouts.size(); ++at) {
+    const Estimate& before = result.layouts[at - 1].estimate;
+    const Estimate& here = result.layouts[at].estimate;
+    ASSERT_GE(before.mfu, here.mfu);
+    if (before.mfu == here.mfu) {
+      ++equals;
+      ASSERT_LT(numbers.at(key(before.layout)), numbers.at(key(here.layout))) << key(here.layout);
+    }
+  }
+  EXPECT_GT(equals, 100);
+}
+
 TEST(Search, SimulatedLayoutsStandFirstAndAreTheScenariosOwn) {
-  const TrainingJob job = job_of("llama3-8b", 16, 8192, 64);
+  const TrainingJob job = job_of("gpt3-175b", 1024, 2048, 1536);
   SearchOptions options = closed_form(job);
   options.simulate = 6;
   int told = 0;
@@ -183,6 +212,7 @@ TEST(Search, SimulatedLayoutsStandFirstAndAreTheScenariosOwn) {
   }
   EXPECT_GT(simulated, 1);
   const RankedLayout& best = result.layouts.front();
+  EXPECT_NE(best.closed_form_rank, 1) << "the order is the same: another job would show more";
   Layout layout = best.estimate.layout;
   layout.recompute_layers = best.estimate.recompute_layers;
   const auto scenario = parse_scenario(scenario_text(job, layout, options.assumptions, "best"));
