@@ -89,6 +89,13 @@ std::string results_text(const TrainingJob& job, const Plan& plan, int width) {
                         gigabytes(static_cast<double>(run.memory_bytes)) + " of " +
                             gigabytes(static_cast<double>(job.hardware.gpu.memory_reported.value)) +
                             fits);
+    if (run.fits == Fit::kNo) {
+      page += wrapped("  ",
+                      "the simulation counts logits and buffers that the estimate leaves out: more "
+                      "tp or cp, or a shorter sequence, closes the gap",
+                      2,
+                      width);
+    }
   } else if (!plan.not_simulated.empty()) {
     page += wrapped("  simulated   no: ", plan.not_simulated, 18, width);
   }
@@ -128,9 +135,20 @@ std::string answer(const Plan& plan, int width) {
   }
   const Estimate& estimate = plan.estimate;
   const std::string recomputed = recompute_text(estimate);
-  return layout_text(estimate.layout) + " · zero1 · 1f1b · " + with_commas(estimate.micro_batches) +
-         " " + plural("micro-batch", estimate.micro_batches) + " of 1 · " +
-         (recomputed.empty() ? "no recompute" : recomputed) + "\n";
+  const bool ran = plan.simulated && !plan.simulated->deadlock;
+  return wrapped("",
+                 layout_text(estimate.layout) + " · zero1 · 1f1b · " +
+                     with_commas(estimate.micro_batches) + " " +
+                     plural("micro-batch", estimate.micro_batches) + " of 1 · " +
+                     (recomputed.empty() ? "no recompute" : recomputed),
+                 0,
+                 width) +
+         "estimated: a step of " + seconds(estimate.step_time_s) + ", MFU " +
+         percent(estimate.mfu) +
+         (ran ? "; simulated: " + seconds(plan.simulated->step_time_s) + ", " +
+                    percent(plan.simulated->mfu)
+              : "") +
+         "\n";
 }
 
 /// A command to type, broken before an option, as a shell takes it, where the page is too narrow.

@@ -23,6 +23,9 @@ void add_recomputed(const Board& board, const Estimate& estimate, double excess,
   const double saved =
       held * (kept_bytes(board, estimate.layout, 1) - recomputed_bytes(board, estimate.layout, 1));
   const double layers = estimate.stage_layers;
+  if (saved <= 0) {
+    return;  // assumed to keep more recomputed than not
+  }
   step.arithmetic.push_back(
       "too much over what a recomputed layer saves: " + size_text(excess) + " / " +
       size_text(saved) + " = " + figure(excess / saved) +

@@ -31,6 +31,10 @@ bool mostly_recomputed(const Estimate& estimate) {
          2 * static_cast<double>(estimate.recompute_layers) > estimate.stage_layers;
 }
 
+bool slower(const Estimate& a, const Estimate& b) {
+  return a.fits != b.fits ? b.fits : a.mfu < b.mfu;
+}
+
 /// Fewer micro-batches than stages: cutting sequences instead of sharing them out leaves more.
 bool starved(const Estimate& estimate) {
   return estimate.layout.pp > 1 && estimate.micro_batches < estimate.layout.pp;
@@ -67,11 +71,8 @@ void choose_cp(Board& board, PlanStep& step) {
     step.arithmetic.push_back(cp_text(board, rung));
   }
   const bool enough = !worth_cutting(rungs.back());
-  const auto faster = [](const Estimate& a, const Estimate& b) {
-    return a.fits != b.fits ? b.fits : a.mfu < b.mfu;
-  };
   const Estimate& best =
-      enough ? rungs.back() : *std::max_element(rungs.begin(), rungs.end(), faster);
+      enough ? rungs.back() : *std::max_element(rungs.begin(), rungs.end(), slower);
   const std::string degree = "cp " + std::to_string(best.layout.cp);
   if (rungs.size() == 1) {
     step.arithmetic.push_back(
@@ -89,30 +90,58 @@ void choose_cp(Board& board, PlanStep& step) {
   board.layout = with_cp(board, best.layout.cp);
 }
 
-/// The smallest ep that fits, every layer recomputed: fewer ranks to exchange tokens with.
+std::string ep_text(const Board& board, const Estimate& estimate) {
+  const Layout& layout = estimate.layout;
+  const std::string layers = std::to_string(board.job.model.layers);
+  const double bytes =
+      sharded_states(board, layout) + recomputed_bytes(board, layout, board.sizes.layers);
+  return "ep " + std::to_string(layout.ep) + ": " + sharded_states_text(board, layout) + " + " +
+         recomputed_text(board, layout, layers) + " = " + size_text(bytes) +
+         (estimate.fits ? ", recompute " + figure(estimate.recompute_layers) + "/" +
+                              figure(estimate.stage_layers)
+                        : ", too much");
+}
+
+/// The smallest ep that fits and recomputes at most half the layers, for fewer ranks to exchange
+/// tokens with; else the fastest by the closed form.
 void choose_ep(Board& board, PlanStep& step) {
   const Layout chosen = board.layout;
-  const double usable = usable_bytes(board);
-  const std::string layers = std::to_string(board.job.model.layers);
-  bool fits = false;
-  for (std::int64_t ep = 1; ep <= board.spread && !fits; ep *= 2) {
-    const Layout layout = layout_with(board, chosen.tp, chosen.cp, chosen.pp, ep);
-    const double bytes =
-        sharded_states(board, layout) + recomputed_bytes(board, layout, board.sizes.layers);
-    fits = bytes <= usable;
-    step.arithmetic.push_back("ep " + std::to_string(ep) + ": " +
-                              sharded_states_text(board, layout) + " + " +
-                              recomputed_text(board, layout, layers) + " = " + size_text(bytes) +
-                              (fits ? ", fits" : ", too much"));
-    board.layout = layout;
+  std::vector<Estimate> rungs;
+  for (std::int64_t ep = 1; ep <= board.spread && (ep == 1 || mostly_recomputed(rungs.back()));
+       ep *= 2) {
+    rungs.push_back(
+        board.estimator.estimate(layout_with(board, chosen.tp, chosen.cp, chosen.pp, ep)));
+    step.arithmetic.push_back(ep_text(board, rungs.back()));
   }
-  const std::int64_t ep = board.layout.ep;
-  const bool inside = ep <= node_size(board);
+  const bool enough = !mostly_recomputed(rungs.back());
+  const Estimate& best =
+      enough ? rungs.back() : *std::max_element(rungs.begin(), rungs.end(), slower);
+  const std::int64_t ep = best.layout.ep;
   step.decision += "; ep " + std::to_string(ep) +
-                   (!fits    ? ": the most that divides here, and not enough"
-                    : inside ? ": the smallest that fits, its all-to-alls inside the node"
-                             : ": the smallest that fits; a node does not hold it, so all-to-alls "
-                               "cross the network");
+                   (!best.fits ? ": the most that divides here, and not enough"
+                    : enough   ? ": the smallest that fits and recomputes at most half"
+                               : ": the fastest that fits, by the closed form") +
+                   (ep == 1                  ? ""
+                    : ep <= node_size(board) ? ", its all-to-alls inside the node"
+                                             : ", its all-to-alls across the network");
+  board.layout = best.layout;
+}
+
+/// Where the sequence cannot be cut, splitting layers once more saves activations as well.
+std::string wider_tensor(const Board& board) {
+  const Layout& layout = board.layout;
+  const std::int64_t tp = 2 * layout.tp;
+  if (!tp_is_legal(board, tp) || board.job.gpus % (tp * layout.cp * layout.pp) != 0 ||
+      !mostly_recomputed(board.estimator.estimate(layout))) {
+    return "";
+  }
+  const Estimate wider =
+      board.estimator.estimate(layout_with(board, tp, layout.cp, layout.pp, layout.ep));
+  return !wider.fits ? ""
+                     : "tp " + std::to_string(tp) + " would recompute " +
+                           figure(wider.recompute_layers) + " of " + figure(wider.stage_layers) +
+                           " layers, MFU " + percent(wider.mfu) + " instead of " +
+                           percent(board.estimator.estimate(layout).mfu) + ": measure it (step 10)";
 }
 
 }  // namespace
@@ -142,8 +171,12 @@ void decide_context(Board& board) {
   if (experts) {
     choose_ep(board, step);
   }
-  step.otherwise =
-      "a longer sequence: activations grow with it, and attention that hides the ring even more";
+  step.otherwise = wider_tensor(board);
+  if (step.otherwise.empty()) {
+    step.otherwise =
+        "a longer sequence: activations grow with it, and so does the attention that "
+        "hides the ring";
+  }
   board.plan.steps.push_back(std::move(step));
 }
 

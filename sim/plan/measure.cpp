@@ -121,7 +121,7 @@ void decide_measure(Board& board) {
           candidate_text("search " + std::to_string(at + 1), estimate, width));
     }
   }
-  const std::string among = " of the " + with_commas(plan.ranked) + " layouts that fit";
+  const std::string among = " of " + count_text(plan.ranked, "layout") + " that fit";
   step.decision = plan.rank == 1 ? "measure this plan first: search also ranks it 1st" + among
                   : plan.rank > 1
                       ? "measure these: search ranks this plan " + ordinal(plan.rank) + among +

@@ -55,8 +55,8 @@ std::string layer_text(const Board& board) {
   const ModelConfig& model = board.job.model;
   const Estimator::Sizes& sizes = board.sizes;
   const std::string layers = std::to_string(model.layers);
-  const std::int64_t embedded = count_parameters(model).input_embedding;
-  const std::int64_t head = model.vocabulary * model.hidden;
+  const auto embedded = static_cast<double>(count_parameters(model).input_embedding);
+  const double head = sizes.head_flops / 6;
   const std::string tables = embedded == head ? "2 x " + std::to_string(model.vocabulary) + " x " +
                                                     std::to_string(model.hidden)
                                               : figure(embedded + head);
@@ -122,6 +122,13 @@ void decide_balance(Board& board) {
   step.arithmetic.push_back("a layer: " + layer_text(board));
   step.arithmetic.push_back(figure(sizes.head_flops) + " / " + figure(sizes.layer_flops()) + " = " +
                             figure(head) + " layers");
+  const double logits = 4 * static_cast<double>(board.job.sequence_length) *
+                        static_cast<double>(model.vocabulary) /
+                        static_cast<double>(layout.cp * layout.tp);
+  step.arithmetic.push_back("its logits in fp32, kept out of these estimates: 4 x " +
+                            std::to_string(board.job.sequence_length) + " x " +
+                            std::to_string(model.vocabulary) + over({layout.cp, layout.tp}) +
+                            " = " + size_text(logits));
   if (layout.pp == 1) {
     step.decision = "one stage: nothing to balance";
   } else {

@@ -3,6 +3,7 @@
 #include "sim/plan/board.h"
 #include "sim/plan/figures.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace foretrain {
@@ -71,7 +72,7 @@ void decide_states(Board& board) {
 void decide_replica(Board& board) {
   const Assumptions& given = board.given;
   const double total = bytes_per_parameter(board) * given.parameters;
-  const double least = std::ceil(total / given.memory - 1e-9);
+  const double least = std::max(1.0, std::ceil(total / given.memory - 1e-9));
   const auto node = static_cast<double>(node_size(board));
   PlanStep step;
   step.title = "Smallest replica";

@@ -36,6 +36,9 @@ void check_feasible(const PlannedJob& planned) {
   EXPECT_EQ(scenario->parallelism.dp, layout.dp);
   EXPECT_EQ(layout.tp * layout.cp * layout.pp * layout.dp, planned.job.gpus);
   EXPECT_EQ(scenario->micro_batches(), planned.plan.estimate.micro_batches);
+  EXPECT_EQ(scenario->recompute.layers.value_or(0), planned.plan.estimate.recompute_layers);
+  EXPECT_EQ(scenario->recompute.mode == RecomputeMode::kFull,
+            planned.plan.estimate.recompute_layers > 0);
   const EstimateMemory& memory = planned.plan.estimate.memory;
   const double usable = 0.9 * static_cast<double>(planned.job.hardware.gpu.memory_as_sold.value);
   EXPECT_LE(memory.weights + memory.gradients + memory.optimizer + memory.activations, usable);

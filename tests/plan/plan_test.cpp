@@ -81,7 +81,25 @@ TEST(PlanSteps, The8BModelOn8H100sStaysPlainAndRecomputesNineLayers) {
   EXPECT_EQ(plan.ranked, 16);
 }
 
-// The published layout: tp 8, pp 16, dp 128, and the ends one layer shorter.
+// Published layouts (Narayanan et al. 2021, table 1: 145.6B on 1,536 GPUs as 8 x 8 x 24, 1T on
+// 3,072 as 8 x 64 x 6).
+TEST(PlanSteps, ThePublishedLayoutsOfMegatron) {
+  const Plan small = plan_of("gpt-145b", 1536, 2048, 2304, "dgx-a100-hdr200").plan;
+  EXPECT_EQ(degrees(small.estimate.layout), "8 1 8 24");
+  const Plan large = plan_of("gpt-1t", 3072, 2048, 3072, "dgx-a100-hdr200").plan;
+  EXPECT_EQ(degrees(large.estimate.layout), "8 1 64 6");
+  EXPECT_EQ(large.rank, 0);  // search looks at pp up to 16
+}
+
+// Where a sequence is too short to cut, tp is offered, not taken: 33 of 40 layers recompute.
+TEST(PlanSteps, AWiderTpIsOfferedInsteadOfRecomputing) {
+  const Plan plan = plan_of("llama2-13b", 12, 4096, 48, "dgx-a100-hdr200").plan;
+  EXPECT_EQ(degrees(plan.estimate.layout), "1 1 1 12");
+  const std::string& offered = step_named(plan, "Context parallelism").otherwise;
+  EXPECT_NE(offered.find("tp 2 would recompute"), std::string::npos) << offered;
+}
+
+// Llama 3's: tp 8, pp 16, dp 128, the ends one layer shorter; at 128K cp 16 and dp 8.
 TEST(PlanSteps, The405BModelOn16384H100s) {
   const PlannedJob planned = plan_of("llama3-405b", 16384, 8192, 2048);
   EXPECT_EQ(degrees(planned.plan.estimate.layout), "8 1 16 128");
@@ -91,7 +109,6 @@ TEST(PlanSteps, The405BModelOn16384H100s) {
   ASSERT_TRUE(scenario);
   EXPECT_EQ(scenario->parallelism.layers_per_stage.front(), 7);
   EXPECT_EQ(scenario->parallelism.layers_per_stage[1], 8);
-  // At 128K, cp 16 takes the place of a factor of 16 of dp.
   const Plan longer = plan_of("llama3-405b", 16384, 131072, 128).plan;
   EXPECT_EQ(degrees(longer.estimate.layout), "8 16 16 8");
 }
