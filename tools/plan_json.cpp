@@ -40,6 +40,12 @@ Json candidate_or_null(const std::optional<Estimate>& estimate) {
   return json;
 }
 
+/// Without a fraction, as far as integers go.
+Json whole_json(double value) {
+  constexpr double kMost = 9e15;
+  return value < kMost ? Json(std::llround(value)) : Json(value);
+}
+
 Json time_json(const TrainingTime& time, const PlanOptions& options) {
   Json json;
   json["flops_per_token"] = time.flops_per_token;
@@ -52,7 +58,7 @@ Json time_json(const TrainingTime& time, const PlanOptions& options) {
   if (time.gpus_needed) {
     json["deadline_days"] = *options.days;
     json["gpus_needed"] = *time.gpus_needed;
-    json["gpus_needed_whole"] = std::llround(std::ceil(*time.gpus_needed));
+    json["gpus_needed_whole"] = whole_json(std::ceil(*time.gpus_needed));
   }
   return json;
 }

@@ -143,4 +143,10 @@ std::string count_text(std::int64_t count, const std::string& noun) {
   return with_commas(count) + " " + plural(noun, count);
 }
 
+std::string count_text(double whole, const std::string& noun) {
+  constexpr double kCountable = 1e15;
+  return whole < kCountable ? count_text(static_cast<std::int64_t>(whole), noun)
+                            : figure(whole) + " " + noun + "s";
+}
+
 }  // namespace foretrain

@@ -64,6 +64,7 @@ std::string degrees_text(const Layout& layout);
 
 /// "8,192 tokens", "1,024 GPUs".
 std::string count_text(std::int64_t count, const std::string& noun);
+std::string count_text(double whole, const std::string& noun);
 
 // --- steps, in order; each adds one to the plan and decides its degree ---------------------------
 

@@ -79,25 +79,24 @@ void decide_replica(Board& board) {
   step.question = "How few GPUs hold one copy of the model?";
   const double nodes = std::ceil(least / node);
   const double single = total + (4 - given.gradient_bytes) * given.parameters;
-  step.arithmetic.push_back(
-      figure(total) + " / " + figure(given.memory) + " = " + figure(total / given.memory) +
-      ", so at least " + count_text(static_cast<std::int64_t>(least), "GPU") + " of " +
-      size_text(given.memory) + ", " + count_text(static_cast<std::int64_t>(nodes), "node") +
-      " of " + figure(node));
+  step.arithmetic.push_back(figure(total) + " / " + figure(given.memory) + " = " +
+                            figure(total / given.memory) + ", so at least " +
+                            count_text(least, "GPU") + " of " + size_text(given.memory) + ", " +
+                            count_text(nodes, "node") + " of " + figure(node));
   if (single > total) {
     step.arithmetic.push_back("with fp32 gradients: " + figure(single) + " / " +
                               figure(given.memory) + " = " + figure(single / given.memory) +
                               ", so " + figure(std::ceil(single / given.memory - 1e-9)));
   }
   const bool holds = least <= static_cast<double>(board.job.gpus);
-  step.decision =
-      !holds ? "the " + count_text(board.job.gpus, "GPU") +
-                   " here cannot hold it: " + figure(least) + " before any activation, " +
-                   count_text(static_cast<std::int64_t>(nodes * node), "GPU") + " in whole nodes"
-      : least <= 1    ? "one GPU, if activations leave room"
-      : least <= node ? "inside one node, at least " + figure(least) + " of its " +
-                            count_text(node_size(board), "GPU")
-                      : "more than a node, unless the optimizer is sharded (step 3)";
+  step.decision = !holds
+                      ? "the " + count_text(board.job.gpus, "GPU") +
+                            " here cannot hold it: " + figure(least) + " before any activation, " +
+                            count_text(nodes * node, "GPU") + " in whole nodes"
+                  : least <= 1    ? "one GPU, if activations leave room"
+                  : least <= node ? "inside one node, at least " + figure(least) + " of its " +
+                                        count_text(node_size(board), "GPU")
+                                  : "more than a node, unless the optimizer is sharded (step 3)";
   step.otherwise = "sharding over data-parallel ranks (ZeRO) lowers this: steps 3 and 7 use it";
   board.plan.steps.push_back(std::move(step));
 }

@@ -4,6 +4,7 @@
 #include "sim/plan/board.h"
 #include "sim/plan/figures.h"
 
+#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -84,11 +85,17 @@ void add_deadline(const Board& board, const TrainingTime& time, PlanStep& step) 
               : figure(time.flops) + " / (" + figure(board.given.peak) + " x " + figure(time.mfu);
   step.arithmetic.push_back("in " + figure(days) + " days: " + work + " x 86400 x " + figure(days) +
                             ") = " + needed_text(needed) + " GPUs");
-  const auto whole = static_cast<std::int64_t>(std::ceil(needed));
-  const std::int64_t nodes = (whole + node_size(board) - 1) / node_size(board);
+  const double whole = std::ceil(needed);
+  const double nodes = std::ceil(whole / static_cast<double>(node_size(board)));
   step.decision += (step.decision.empty() ? "" : "; ") + count_text(whole, "GPU") + ", " +
                    count_text(nodes, "node") + " of " + std::to_string(node_size(board)) +
                    ", keep a deadline of " + figure(days) + " days";
+}
+
+std::string plain_number(double value) {
+  char text[32];
+  const auto end = std::to_chars(std::begin(text), std::end(text), value).ptr;
+  return std::string(std::begin(text), end);
 }
 
 void add_fault(bool wrong,
@@ -140,24 +147,27 @@ void reckon_time(Board& board) {
 }
 
 std::vector<Diagnostic> plan_faults(const PlanOptions& options) {
-  const auto out_of_range = [](const std::optional<double>& value, double most) {
-    return value && !(*value > 0 && *value <= most);
-  };
-  constexpr double kMost = 1e36;
   const bool work = options.tokens || options.flops;
   std::vector<Diagnostic> faults;
   const auto add = [&faults](
                        bool wrong, std::string pointer, std::string message, std::string hint) {
     add_fault(wrong, faults, std::move(pointer), std::move(message), std::move(hint));
   };
-  add(out_of_range(options.tokens, kMost), "/tokens", "must be above 0", "e.g. 15T");
-  add(out_of_range(options.flops, kMost), "/flops", "must be above 0", "e.g. 3e24");
-  add(out_of_range(options.days, 1e6), "/days", "must be above 0 and at most 1e6", "e.g. 90");
-  add(out_of_range(options.mfu, 1), "/mfu", "must be above 0 and at most 1", "0.4 for 40 %");
-  add(out_of_range(options.tokens_per_s_per_gpu, kMost),
-      "/tokens-per-s-per-gpu",
-      "must be above 0",
-      "e.g. 1444");
+  const auto range = [&add](const std::optional<double>& value,
+                            const std::string& pointer,
+                            double least,
+                            double most,
+                            const std::string& example) {
+    add(value && !(*value >= least && *value <= most),
+        pointer,
+        "must be from " + plain_number(least) + " to " + plain_number(most),
+        "e.g. " + example);
+  };
+  range(options.tokens, "/tokens", 1, 1e24, "15T");
+  range(options.flops, "/flops", 1, 1e36, "3e24");
+  range(options.days, "/days", 1e-3, 1e6, "90");
+  range(options.mfu, "/mfu", 1e-6, 1, "0.4 for 40 %");
+  range(options.tokens_per_s_per_gpu, "/tokens-per-s-per-gpu", 1e-6, 1e12, "1444");
   add(options.tokens && options.flops,
       "/flops",
       "--flops and --tokens both say how much is trained",

@@ -154,6 +154,33 @@ TEST(PlanCommand, NothingThatFitsIsExitOneWithTheReason) {
   EXPECT_EQ(plan["smallest"]["gpus"], 16);
 }
 
+// Logits of 131,072 tokens alone are 4 x 131072 x 128256 = 67 GB, which the closed form leaves out.
+TEST(PlanCommand, WhatTheSimulationSaysDoesNotFitIsExitOne) {
+  const std::string line =
+      "plan --model llama3.2-1b --topology dgx-h100-ndr400 --gpus 1 --seq 131072 --gbs 16";
+  const Outcome outcome = run_program(line + " 2>&1");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.out.find("4 x 131072 x 128256 = 67.2 GB"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("does not fit"), std::string::npos);
+  const json plan = json_of(line);
+  EXPECT_EQ(plan["feasible"], true);
+  EXPECT_EQ(plan["simulated"]["fits"], "no");
+  EXPECT_EQ(run_program(line + " --no-simulate 2>&1").code, 0);
+}
+
+TEST(PlanCommand, HugeNumbersEnd) {
+  const std::string line = std::string(kLlama70B) + " --no-simulate";
+  EXPECT_EQ(run_program(line + " --flops 1e36 --days 0.001 --mfu 1e-6 --assume peak=1e9 2>&1").code,
+            0);
+  for (const char* job : {"--gpus 9007199254740992 --seq 8192 --gbs 9007199254740992",
+                          "--gpus 64 --seq 9007199254740992 --gbs 512",
+                          "--gpus 64 --seq 8192 --gbs 9007199254740991",
+                          "--gpus 999983 --seq 8192 --gbs 999979"}) {
+    const std::string plan = "plan --model llama3-8b --topology dgx-h100-ndr400 ";
+    EXPECT_LE(run_program(plan + job + " 2>&1").code, 1) << job;
+  }
+}
+
 TEST(PlanCommand, CountsAndSharesAsPeopleWriteThem) {
   const std::string line = std::string(kLlama70B) + " --no-simulate";
   const json suffix = json_of(line + " --tokens 15T --mfu 0.51");
@@ -197,6 +224,8 @@ TEST(PlanCommand, ContradictoryOptionsAreRefused) {
                               "--tokens -1T",
                               "--tokens nan",
                               "--days 0 --tokens 1T",
+                              "--tokens 1e300",
+                              "--tokens 1T --days 1e-300",
                               "--mfu ''"}) {
     EXPECT_EQ(run_program(line + options + " 2>&1").code, 2) << options;
   }
