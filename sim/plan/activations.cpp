@@ -55,11 +55,16 @@ void decide_activations(Board& board) {
   }
   const std::string kept_layers = passes_text(held, layers);
   if (board.sizes.moe_share > 0) {
-    step.arithmetic.push_back("the mean layer keeps " + figure(kept_per_token(board)) +
+    step.arithmetic.push_back("the mean layer keeps " + figure(kept_per_token(board, layout)) +
                               " bytes a token, the chosen experts' included");
   }
+  const std::string formula =
+      board.sizes.moe_share > 0
+          ? ""
+          : figure(board.given.activation_bytes) + (layout.pp == 1 ? " s h L / t, " : " s h / t, ");
   step.arithmetic.push_back(
-      (layout.pp == 1 ? "one micro-batch: " : "the first stage, min(p, m) micro-batches: ") +
+      formula +
+      (layout.pp == 1 ? "one micro-batch: " : "min(p, m) micro-batches of L / p layers: ") +
       kept_text(board, layout, kept_layers) + " = " + size_text(kept));
   if (kept + fixed_bytes > usable && fixed_bytes < usable) {
     add_recomputed(board, estimate, kept + fixed_bytes - usable, step);

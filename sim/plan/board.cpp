@@ -91,10 +91,12 @@ double recomputed_bytes(const Board& board, const Layout& layout, double layers)
   return activation_bytes(board.sizes, board.given, layout, share, layers, layers);
 }
 
-double kept_per_token(const Board& board) {
+double kept_per_token(const Board& board, const Layout& layout) {
   RankShare share;
   share.tokens = 1;
-  return activation_bytes(board.sizes, board.given, Layout{}, share, 1, 0);
+  Layout whole = layout;
+  whole.tp = 1;
+  return activation_bytes(board.sizes, board.given, whole, share, 1, 0);
 }
 
 namespace {
@@ -114,8 +116,8 @@ std::string token_layers(const Board& board, const Layout& layout, const std::st
 
 std::string kept_text(const Board& board, const Layout& layout, const std::string& layers) {
   if (board.sizes.moe_share > 0) {
-    return figure(kept_per_token(board)) + " x " + tokens_text(board, layout) + " x " + layers +
-           over({layout.tp});
+    return figure(kept_per_token(board, layout)) + " x " + tokens_text(board, layout) + " x " +
+           layers + over({layout.tp});
   }
   return figure(board.given.activation_bytes) + " x " + token_layers(board, layout, layers);
 }

@@ -50,8 +50,8 @@ double recomputed_bytes(const Board& board, const Layout& layout, double layers)
 std::string kept_text(const Board& board, const Layout& layout, const std::string& layers);
 std::string recomputed_text(const Board& board, const Layout& layout, const std::string& layers);
 
-/// Bytes a token keeps in the mean layer, all of it: 34 h where no layer has experts.
-double kept_per_token(const Board& board);
+/// Bytes a token keeps in the mean layer, over all of tp: 34 h where no layer has experts.
+double kept_per_token(const Board& board, const Layout& layout);
 
 /// What a scenario of the layout is refused for; empty where it is legal.
 std::vector<Diagnostic> layout_faults(const Board& board, const Layout& layout);

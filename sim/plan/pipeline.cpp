@@ -153,6 +153,10 @@ void decide_pipeline(Board& board) {
       chosen = choose_rung(board, rungs);
     }
   }
+  step.arithmetic.push_back(
+      has_experts(board) ? "the optimizer sharded, every layer recomputed, in " + size_text(usable)
+                         : figure(bytes_per_parameter(board)) + " N / (t p), nothing sharded, in " +
+                               size_text(usable));
   for (std::size_t at = 0; at <= chosen; ++at) {
     add_rung(board, rungs[at], step);
   }

@@ -119,7 +119,7 @@ void decide_balance(Board& board) {
   step.arithmetic.push_back("head, 6 V h: 6 x " + std::to_string(model.vocabulary) + " x " +
                             std::to_string(model.hidden) + " = " + figure(sizes.head_flops) +
                             " FLOPs a token");
-  step.arithmetic.push_back("a layer: " + layer_text(board));
+  step.arithmetic.push_back("a layer, 6 N / L and attention: " + layer_text(board));
   step.arithmetic.push_back(figure(sizes.head_flops) + " / " + figure(sizes.layer_flops()) + " = " +
                             figure(head) + " layers");
   const double logits = 4 * static_cast<double>(board.job.sequence_length) *

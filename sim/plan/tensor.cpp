@@ -101,6 +101,10 @@ void decide_tensor(Board& board) {
   step.title = "Tensor parallelism";
   step.question =
       "How many ways is a layer split, for weights, gradients and sharded optimizer to fit?";
+  step.arithmetic.push_back(
+      figure(board.given.weight_bytes + board.given.gradient_bytes) + " N / t + " +
+      figure(board.given.optimizer_bytes) + " N / GPUs + " + figure(board.given.recomputed_bytes) +
+      " s h L / t, the inputs of layers that recompute, in " + size_text(usable));
   const std::size_t shown = holds ? chosen + 1 : rungs.size();
   for (std::size_t at = 0; at < shown; ++at) {
     step.arithmetic.push_back(rung_text(board, rungs[at]));

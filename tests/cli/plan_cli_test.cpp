@@ -177,7 +177,8 @@ TEST(PlanCommand, HugeNumbersEnd) {
                           "--gpus 64 --seq 8192 --gbs 9007199254740991",
                           "--gpus 999983 --seq 8192 --gbs 999979"}) {
     const std::string plan = "plan --model llama3-8b --topology dgx-h100-ndr400 ";
-    EXPECT_LE(run_program(plan + job + " 2>&1").code, 1) << job;
+    const int code = run_program(plan + job + " 2>&1").code;
+    EXPECT_TRUE(code >= 0 && code <= 2) << job << ": " << code;
   }
 }
 
