@@ -5,9 +5,28 @@
 #include "sim/base/format.h"
 
 #include <sstream>
+#include <vector>
 
 namespace foretrain {
 namespace {
+
+/// The words of a text; a number stays with the unit or noun behind it, and "(step" with its
+/// number.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  bool joins = false;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;) {
+    if (joins) {
+      words.back() += " " + word;
+    } else {
+      words.push_back(word);
+    }
+    joins =
+        word == "(step" || (!joins && word.find_first_not_of("0123456789.,") == std::string::npos);
+  }
+  return words;
+}
 
 /// Words in lines of at most `width` columns; the first line begins with `first`, others with as
 /// many spaces as `hang`.
@@ -15,8 +34,7 @@ std::string wrapped(const std::string& first, const std::string& text, int hang,
   std::string page;
   std::string line = first;
   bool empty = true;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
+  for (const std::string& word : words_of(text)) {
     if (!empty && display_width(line) + 1 + display_width(word) > width) {
       page += line + "\n";
       line = std::string(static_cast<std::size_t>(hang), ' ');
@@ -91,8 +109,8 @@ std::string results_text(const TrainingJob& job, const Plan& plan, int width) {
                             fits);
     if (run.fits == Fit::kNo) {
       page += wrapped("  ",
-                      "the simulation counts logits and buffers that the estimate leaves out: more "
-                      "tp or cp, or a shorter sequence, closes the gap",
+                      "the simulation counts logits and buffers that the estimate leaves out; run "
+                      "(below) names the smallest change that fits",
                       2,
                       width);
     }

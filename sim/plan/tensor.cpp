@@ -38,6 +38,14 @@ std::vector<TensorRung> tensor_rungs(const Board& board) {
   return rungs;
 }
 
+std::string formula_text(const Board& board) {
+  const Assumptions& given = board.given;
+  const std::string kept = figure(given.weight_bytes + given.gradient_bytes);
+  return kept + (given.expert_parameters > 0 ? " (dense / t + experts / ep)" : " N / t") + " + " +
+         figure(given.optimizer_bytes) + " N / GPUs + " + figure(given.recomputed_bytes) +
+         " s h L / t, the inputs of layers that recompute, in " + size_text(usable_bytes(board));
+}
+
 std::string rung_text(const Board& board, const TensorRung& rung) {
   const double usable = usable_bytes(board);
   const std::string layers = std::to_string(board.job.model.layers);
@@ -101,10 +109,7 @@ void decide_tensor(Board& board) {
   step.title = "Tensor parallelism";
   step.question =
       "How many ways is a layer split, for weights, gradients and sharded optimizer to fit?";
-  step.arithmetic.push_back(
-      figure(board.given.weight_bytes + board.given.gradient_bytes) + " N / t + " +
-      figure(board.given.optimizer_bytes) + " N / GPUs + " + figure(board.given.recomputed_bytes) +
-      " s h L / t, the inputs of layers that recompute, in " + size_text(usable));
+  step.arithmetic.push_back(formula_text(board));
   const std::size_t shown = holds ? chosen + 1 : rungs.size();
   for (std::size_t at = 0; at < shown; ++at) {
     step.arithmetic.push_back(rung_text(board, rungs[at]));
@@ -112,7 +117,7 @@ void decide_tensor(Board& board) {
   add_traffic(board, tp, step);
   const std::string degree = "tp " + std::to_string(tp);
   const std::string experts =
-      board.spread > 1 ? " with the experts spread over ep " + std::to_string(board.spread) : "";
+      board.spread > 1 ? ", with the experts spread over ep " + std::to_string(board.spread) : "";
   step.decision =
       holds && tp == 1 ? degree + ": no layer needs splitting" + experts
       : holds          ? degree + ": the smallest that fits " + size_text(usable) + experts
