@@ -159,10 +159,15 @@ INSTANTIATE_TEST_SUITE_P(Scenarios, Determinism, testing::ValuesIn(scenarios()),
   return name;
 });
 
-/// Commands without a scenario.
+/// Commands beside `run`.
 constexpr std::array kCommands = {
     "schedule interleaved --pp 4 --micro-batches 8 --vpp 2 --json -",
     "mesh --tp 2 --cp 2 --dp 2 --pp 2 --json -",
+    "estimate llama3-405b-128k --json -",
+    "estimate llama3-405b-8k --assumptions workshop --json -",
+    "search --model llama3-8b --topology dgx-h100-ndr400 --gpus 8 --seq 8192 --gbs 16 --json -",
+    "search --model qwen3-30b-a3b --topology gb200-nvl72 --gpus 72 --seq 4096 --gbs 288 --json -",
+    "plan --model llama3-8b --topology dgx-h100-ndr400 --gpus 8 --seq 8192 --gbs 16 --json -",
 };
 
 TEST(DeterminismOfCommands, OneResult) {
