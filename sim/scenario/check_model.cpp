@@ -133,17 +133,9 @@ void check_experts(const Scenario& scenario, Rules& rules) {
 
 /// FLOPs and bytes of one operator are 64-bit integers: what would not fit is refused.
 void check_magnitude(const Scenario& scenario, Rules& rules) {
-  constexpr double kMost = 4e18;
-  const ModelConfig& model = scenario.model;
-  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
-  const double tokens =
-      real(scenario.training.sequence_length) * real(scenario.training.micro_batch_size);
-  const double width = real(std::max({model.ffn, model.vocabulary, model.hidden}));
-  const double attention = 4.0 * tokens * real(scenario.training.sequence_length) *
-                           real(std::max<std::int64_t>(model.heads, 1)) *
-                           real(std::max<std::int64_t>(model.head_dim, 1));
-  const double projection = 8.0 * tokens * real(model.hidden) * width;
-  if (attention > kMost || projection > kMost) {
+  const TrainingSpec& training = scenario.training;
+  if (largest_operator_flops(scenario.model, training.sequence_length, training.micro_batch_size) >
+      kMostOperatorFlops) {
     rules.fault("/training/sequence_length",
                 text(scenario.training.sequence_length) + " tokens x micro-batch " +
                     text(scenario.training.micro_batch_size) +

@@ -3,6 +3,7 @@
 #include "foretrain/model_config.h"
 #include "foretrain/units.h"
 
+#include <algorithm>
 #include <cstdint>
 
 /// How a model and a job divide: what reading a scenario refuses, and what a search leaves out.
@@ -43,6 +44,22 @@ inline bool sequence_divides(std::int64_t sequence_length, std::int64_t tp, std:
 
 inline bool positions_suffice(const ModelConfig& model, std::int64_t sequence_length) {
   return !model.learned_positions || sequence_length <= model.max_positions;
+}
+
+/// FLOPs and bytes of one operator are 64-bit integers: what would not fit is refused.
+inline constexpr double kMostOperatorFlops = 4e18;
+
+/// Attention, or the widest projection, of one micro-batch on one rank.
+inline double largest_operator_flops(const ModelConfig& model,
+                                     std::int64_t sequence_length,
+                                     std::int64_t micro_batch_size) {
+  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
+  const double tokens = real(sequence_length) * real(micro_batch_size);
+  const double width = real(std::max({model.ffn, model.vocabulary, model.hidden}));
+  const double attention = 4.0 * tokens * real(sequence_length) *
+                           real(std::max<std::int64_t>(model.heads, 1)) *
+                           real(std::max<std::int64_t>(model.head_dim, 1));
+  return std::max(attention, 8.0 * tokens * real(model.hidden) * width);
 }
 
 }  // namespace foretrain

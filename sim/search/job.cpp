@@ -43,6 +43,12 @@ void check_limits(const TrainingJob& job, Faults& faults) {
                                std::to_string(job.model.max_positions) + " learned positions",
                            "at most " + std::to_string(job.model.max_positions)});
   }
+  if (largest_operator_flops(job.model, job.sequence_length, 1) > kMostOperatorFlops) {
+    faults.list.push_back(
+        {"/training/sequence_length",
+         std::to_string(job.sequence_length) + " tokens make one operator of more than 4e18 FLOPs",
+         "shorten the sequence"});
+  }
 }
 
 }  // namespace

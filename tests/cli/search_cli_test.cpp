@@ -156,14 +156,17 @@ TEST(SearchCommand, RefusesSizesThatNoLayoutCouldSave) {
   EXPECT_TRUE(says(ranks.out, "1048584 GPUs are more than the 1048576 ranks")) << ranks.out;
 }
 
-TEST(SearchCommand, SizesBeyondSixtyFourBitsOverflowNothing) {
-  const std::string line =
-      "--model llama3-8b --topology dgx-h100-ndr400 --gpus 1048576 --seq 9007199254740992 "
-      "--gbs 1048576 --closed-form ";
+// One operator's FLOPs, 4 s^2 a d, must fit 64 bits: 14 x 2^20 tokens do, 16e6 do not.
+TEST(SearchCommand, SizesBeyondSixtyFourBitsAreRefusedAndThoseBelowOverflowNothing) {
+  const std::string cluster = "--model llama3-8b --topology dgx-h100-ndr400 --gpus 8 ";
+  const std::string line = cluster + "--seq 14680064 --gbs 8 --closed-form ";
   const Outcome page = search(line);
   EXPECT_EQ(page.code, 1);
   EXPECT_FALSE(says(page.out, "-9")) << page.out;
-  EXPECT_GT(result(line, 1).at("nearest").at("memory_bytes").get<double>(), 1e15);
+  EXPECT_GT(result(line, 1).at("nearest").at("memory_bytes").get<double>(), 1e11);
+  for (const char* tokens : {"16000000", "9007199254740992"}) {
+    EXPECT_EQ(search(cluster + "--closed-form --gbs 8 --seq " + tokens).code, 2) << tokens;
+  }
 }
 
 TEST(SearchCommand, AnyNumberOfThreadsPrintsTheSameBytes) {

@@ -175,6 +175,12 @@ TEST(PlanSteps, BeyondTheModelsPositionsThereIsNoJob) {
   const Expected<TrainingJob> job = read_job("gpt3-175b", "dgx-a100-hdr200", 1024, 4096, 1536);
   ASSERT_FALSE(job);
   EXPECT_EQ(job.error().list.front().pointer, "/training/sequence_length");
+  // Nor where one operator's FLOPs, 4 s^2 a d, pass 4e18: s = 16e6 at a d = 4096.
+  EXPECT_TRUE(read_job("llama3-8b", "dgx-h100-ndr400", 64, 15'000'000, 64));
+  const Expected<TrainingJob> endless =
+      read_job("llama3-8b", "dgx-h100-ndr400", 64, 16'000'000, 64);
+  ASSERT_FALSE(endless);
+  EXPECT_EQ(endless.error().list.front().pointer, "/training/sequence_length");
 }
 
 }  // namespace
