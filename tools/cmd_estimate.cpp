@@ -60,13 +60,7 @@ std::string help_footer() {
 }
 
 void add_options(CLI::App& app, EstimateLine& line) {
-  app.add_option("scenario", line.scenario, "preset name, or path of a scenario file")
-      ->required()
-      ->check(not_empty());
-  app.add_option("--set", line.overrides, "PATH=VALUE, e.g. parallelism.pp=8; may be repeated")
-      ->type_name("P=V")
-      ->take_all()
-      ->expected(1);
+  add_scenario_options(app, line.scenario, line.overrides);
   app.add_option("--assumptions", line.assumptions, "whose rules: chapter (default) or workshop")
       ->check(CLI::IsMember({"chapter", "workshop"}));
   app.add_option("--assume",

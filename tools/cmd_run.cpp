@@ -38,13 +38,7 @@ struct RunLine {
 };
 
 void add_options(CLI::App& app, RunLine& line) {
-  app.add_option("scenario", line.scenario, "preset name, or path of a scenario file")
-      ->required()
-      ->check(not_empty());
-  app.add_option("--set", line.overrides, "PATH=VALUE, e.g. parallelism.pp=8; may be repeated")
-      ->type_name("P=V")
-      ->take_all()
-      ->expected(1);
+  add_scenario_options(app, line.scenario, line.overrides);
   app.add_option("--steps", line.options.steps, "steps to measure after warming up, 1 to 100000")
       ->check(whole_number(1, 100000));
   app.add_flag(

@@ -109,6 +109,18 @@ CLI::Validator not_empty() {
   return CLI::Validator(check, "");
 }
 
+void add_scenario_options(CLI::App& app,
+                          std::string& scenario,
+                          std::vector<std::string>& overrides) {
+  app.add_option("scenario", scenario, "preset name, or path of a scenario file")
+      ->required()
+      ->check(not_empty());
+  app.add_option("--set", overrides, "PATH=VALUE, e.g. parallelism.pp=8; may be repeated")
+      ->type_name("P=V")
+      ->take_all()
+      ->expected(1);
+}
+
 void add_json_option(CLI::App& app, std::string& target) {
   app.add_option("--json", target, "write the result as JSON to FILE, or to standard output (-)")
       ->type_name("FILE|-")

@@ -31,6 +31,11 @@ CLI::Validator whole_number(std::int64_t least = std::numeric_limits<std::int64_
                             std::int64_t most = std::numeric_limits<std::int64_t>::max());
 CLI::Validator not_empty();
 
+/// Adds the scenario a command works on, and `--set PATH=VALUE`.
+void add_scenario_options(CLI::App& app,
+                          std::string& scenario,
+                          std::vector<std::string>& overrides);
+
 /// Adds `--json FILE|-` to a command.
 void add_json_option(CLI::App& app, std::string& target);
 
