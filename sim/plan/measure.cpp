@@ -28,7 +28,7 @@ std::string candidate_text(const std::string& name, const Estimate& estimate, in
   return pad(name, 10) + pad(degrees_text(estimate.layout), width) +
          pad(step_text(estimate.step_time_s), 9, true) + "  MFU " +
          pad(percent(estimate.mfu), 6, true) +
-         pad(fixed(estimate.memory.total() / 1e9, 1) + " GB", 9, true) + recomputed;
+         pad(fixed(estimate.memory.total() / 1e9, 1) + " GB", 10, true) + recomputed;
 }
 
 /// Divisors of the batch around a dp: the greatest below it and the least above, as far as

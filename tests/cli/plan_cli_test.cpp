@@ -115,6 +115,23 @@ TEST(PlanCommand, TheFileItWritesRunsToTheStepItPrints) {
             std::string::npos);
 }
 
+// What estimate makes of the file is what the plan says of it, uneven stages and experts included.
+TEST(PlanCommand, TheFileItWritesIsEstimatedAsInThePlan) {
+  for (const char* job :
+       {"llama3-70b --topology dgx-h100-ndr400 --gpus 64 --seq 131072 --gbs 32",
+        "llama3-405b --topology dgx-h100-ndr400 --gpus 16384 --seq 8192 --gbs 2048",
+        "deepseek-v3 --topology h800-ndr400 --gpus 2048 --seq 4096 --gbs 15360",
+        "mixtral-8x7b --topology dgx-h100-ndr400 --gpus 16 --seq 4096 --gbs 512"}) {
+    const std::string file = testing::TempDir() + "plan_estimated.json";
+    const json plan =
+        json_of(std::string("plan --no-simulate --write ") + file + " --model " + job);
+    const json estimate = json_of("estimate " + file);
+    EXPECT_EQ(estimate["mfu"], plan["estimate"]["mfu"]) << job;
+    EXPECT_EQ(estimate["memory_bytes"], plan["estimate"]["memory_bytes"]) << job;
+    EXPECT_EQ(estimate["recompute_layers"], plan["estimate"]["recompute_layers"]) << job;
+  }
+}
+
 TEST(PlanCommand, TheScenarioAloneGoesToStandardOutput) {
   const Outcome outcome = run_program(std::string(kLlama70B) + " --write - 2>/dev/null");
   EXPECT_EQ(outcome.code, 0);
