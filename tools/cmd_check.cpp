@@ -16,13 +16,7 @@ int cmd_check(int argc, char** argv) {
   std::string name;
   std::vector<std::string> overrides;
   std::string json_target;
-  app.add_option("scenario", name, "a preset's name or a path")
-      ->required()
-      ->type_name("SCENARIO")
-      ->check(not_empty());
-  app.add_option("--set", overrides, "override one value, e.g. --set parallelism.pp=8")
-      ->type_name("PATH=VALUE")
-      ->allow_extra_args(false);
+  add_scenario_options(app, name, overrides);
   add_json_option(app, json_target);
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
