@@ -74,6 +74,11 @@ struct SimulatedLayout {
   bool deadlock = false;
 };
 
+/// A scenario's text, read and simulated as any other. Where that cannot be: why, in words.
+tl::expected<SimulatedLayout, std::string> simulate_text(
+    const std::string& scenario_json,
+    const std::function<void(int done, int total)>& progress = {});
+
 struct RankedLayout {
   Estimate estimate;
   std::int64_t rank = 0;              ///< from 1; simulated layouts that fit stand before the rest

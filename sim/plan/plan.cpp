@@ -1,6 +1,5 @@
 #include "sim/plan/board.h"
 
-#include <chrono>
 #include <utility>
 
 namespace foretrain {
@@ -15,36 +14,15 @@ SearchOptions search_options(const PlanOptions& options) {
   return wanted;
 }
 
-std::string in_words(const Faults& faults) {
-  std::string text;
-  for (const Diagnostic& fault : faults.list) {
-    text += (text.empty() ? "" : "; ") + fault.message;
-  }
-  return text;
-}
-
 /// The plan's scenario, read back and run as any other.
 void simulate_plan(const PlanOptions& options, Plan& plan) {
-  const Expected<Scenario> scenario = parse_scenario(plan.scenario);
-  if (!scenario) {
-    plan.not_simulated = in_words(scenario.error());
-    return;
+  const tl::expected<SimulatedLayout, std::string> simulated =
+      simulate_text(plan.scenario, options.progress);
+  if (simulated) {
+    plan.simulated = *simulated;
+  } else {
+    plan.not_simulated = simulated.error();
   }
-  SimulateOptions wanted;
-  wanted.progress = options.progress;
-  const Expected<Simulation> simulation = simulate(*scenario, wanted);
-  if (!simulation) {
-    plan.not_simulated = in_words(simulation.error());
-    return;
-  }
-  const StepReport& report = simulation->report;
-  SimulatedLayout simulated;
-  simulated.deadlock = report.deadlock;
-  simulated.step_time_s = std::chrono::duration<double>(report.step_time).count();
-  simulated.mfu = report.mfu;
-  simulated.memory_bytes = report.memory_peak;
-  simulated.fits = report.fits;
-  plan.simulated = simulated;
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include "foretrain/simulate.h"
 #include "sim/search/parallel.h"
 
-#include <chrono>
 #include <mutex>
 
 namespace foretrain {
@@ -20,28 +19,38 @@ std::string joined(const Faults& faults) {
 void simulate_layout(const TrainingJob& job, const Assumptions& assumptions, RankedLayout& ranked) {
   Layout layout = ranked.estimate.layout;
   layout.recompute_layers = ranked.estimate.recompute_layers;
-  const Expected<Scenario> scenario =
-      parse_scenario(scenario_text(job, layout, assumptions, "search"));
-  if (!scenario) {
-    ranked.not_simulated = joined(scenario.error());
-    return;
+  const tl::expected<SimulatedLayout, std::string> simulated =
+      simulate_text(scenario_text(job, layout, assumptions, "search"));
+  if (simulated) {
+    ranked.simulated = *simulated;
+  } else {
+    ranked.not_simulated = simulated.error();
   }
-  const Expected<Simulation> simulation = simulate(*scenario);
+}
+
+}  // namespace
+
+tl::expected<SimulatedLayout, std::string> simulate_text(
+    const std::string& scenario_json, const std::function<void(int done, int total)>& progress) {
+  const Expected<Scenario> scenario = parse_scenario(scenario_json);
+  if (!scenario) {
+    return tl::unexpected<std::string>(joined(scenario.error()));
+  }
+  SimulateOptions options;
+  options.progress = progress;
+  const Expected<Simulation> simulation = simulate(*scenario, options);
   if (!simulation) {
-    ranked.not_simulated = joined(simulation.error());
-    return;
+    return tl::unexpected<std::string>(joined(simulation.error()));
   }
   const StepReport& report = simulation->report;
   SimulatedLayout result;
   result.deadlock = report.deadlock;
-  result.step_time_s = std::chrono::duration<double>(report.step_time).count();
+  result.step_time_s = seconds(report.step_time);
   result.mfu = report.mfu;
   result.memory_bytes = report.memory_peak;
   result.fits = report.fits;
-  ranked.simulated = result;
+  return result;
 }
-
-}  // namespace
 
 void simulate_layouts(const TrainingJob& job,
                       const SearchOptions& options,
