@@ -80,7 +80,8 @@ ordered_json search_json(const TrainingJob& job,
   json["reason"] = result.reason;
   json["exclusions"] = ordered_json::array();
   for (const Exclusion& exclusion : result.exclusions) {
-    json["exclusions"].push_back({{"rule", exclusion.rule}, {"layouts", exclusion.layouts}});
+    json["exclusions"].push_back(
+        {{"rule", exclusion.rule}, {"layouts", exclusion.layouts}, {"way_out", exclusion.way_out}});
   }
   json["nearest"] = nearest_json(result.nearest);
   json["smallest_cluster"] = smallest_json(result.smallest);

@@ -105,10 +105,15 @@ bool is_shown(const SearchColumn& column, const std::vector<const Row*>& rows) {
   });
 }
 
-/// A group begins with twice the space, and its name above.
+/// Columns of space between columns, and before a group of them.
+struct TableGaps {
+  int column = 2, group = 4;
+};
+
+/// A group begins with its name above.
 std::vector<std::string> lines_of(const std::vector<SearchColumn>& columns,
                                   const std::vector<const Row*>& rows,
-                                  int gap) {
+                                  TableGaps gaps) {
   std::vector<std::string> lines(rows.size() + 2);
   std::string group;
   for (const SearchColumn& column : columns) {
@@ -119,7 +124,7 @@ std::vector<std::string> lines_of(const std::vector<SearchColumn>& columns,
       width = std::max(width, display_width(cells.back()));
     }
     const bool begins = column.group != group;
-    const int space = lines[1].empty() ? 0 : begins ? 2 * gap : gap;
+    const int space = lines[1].empty() ? 0 : begins ? gaps.group : gaps.column;
     if (begins) {
       group = column.group;
       lines[0] = pad(lines[0], display_width(lines[1]) + space) + group;
@@ -140,9 +145,13 @@ std::string search_table(const std::vector<const RankedLayout*>& rows, bool simu
                                columns.end(),
                                [&](const SearchColumn& column) { return !is_shown(column, rows); }),
                 columns.end());
-  std::vector<std::string> lines = lines_of(columns, rows, 2);
-  if (display_width(lines[1]) > width) {
-    lines = lines_of(columns, rows, 1);
+  std::vector<std::string> lines;
+  for (const TableGaps gaps :
+       {TableGaps{2, 4}, TableGaps{2, 3}, TableGaps{2, 2}, TableGaps{1, 3}, TableGaps{1, 2}}) {
+    lines = lines_of(columns, rows, gaps);
+    if (display_width(lines[1]) <= width) {
+      break;
+    }
   }
   std::string text;
   for (const std::string& line : lines) {

@@ -16,7 +16,7 @@ namespace {
 constexpr int kLabel = 11;
 
 /// The words of a text; a number stays with the unit or noun behind it.
-std::vector<std::string> words_of(const std::string& text) {
+std::vector<std::string> single_words(const std::string& text) {
   std::vector<std::string> words;
   bool number = false;
   std::size_t at = 0;
@@ -29,6 +29,27 @@ std::vector<std::string> words_of(const std::string& text) {
       words.push_back(word);
     }
     number = word.find_first_not_of("0123456789.") == std::string::npos && !number;
+    at = end + 1;
+  }
+  return words;
+}
+
+/// What is not to be broken over lines: short items between dots, and single words otherwise.
+std::vector<std::string> words_of(const std::string& text) {
+  constexpr int kShort = 36;
+  const std::string dot = " ·";
+  std::vector<std::string> words;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t found = text.find(dot + " ", at);
+    const std::size_t end = found == std::string::npos ? text.size() : found + dot.size();
+    const std::string item = text.substr(at, end - at);
+    if (display_width(item) <= kShort) {
+      words.push_back(item);
+    } else {
+      const std::vector<std::string> single = single_words(item);
+      words.insert(words.end(), single.begin(), single.end());
+    }
     at = end + 1;
   }
   return words;
@@ -168,7 +189,8 @@ std::string left_out_block(const SearchResult& result) {
   std::string text;
   for (const Exclusion& exclusion : result.exclusions) {
     text += pad(text.empty() ? "left out" : "", kLabel) +
-            pad(with_commas(exclusion.layouts), 5, true) + "  " + exclusion.rule + "\n";
+            pad(with_commas(exclusion.layouts), 5, true) + "  " + exclusion.rule +
+            (exclusion.way_out.empty() ? "" : "; " + exclusion.way_out) + "\n";
   }
   return text;
 }

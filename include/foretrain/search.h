@@ -98,6 +98,7 @@ struct ShownLayout {
 struct Exclusion {
   std::string rule;  ///< e.g. "pp does not divide 80 layers"
   std::int64_t layouts = 0;
+  std::string way_out;  ///< a change of the search that would let them in; may be empty
 };
 
 struct SearchResult {

@@ -283,6 +283,11 @@ std::span<const LayoutRule> layout_rules() {
   return kRules;
 }
 
+std::string_view way_out(const SearchSubject& subject, const LayoutRule& rule) {
+  const bool tried = rule.broken == layers_left_over && subject.axes.uneven_stages;
+  return tried ? "" : rule.way_out;
+}
+
 std::optional<std::size_t> first_broken(const SearchSubject& subject, const Layout& layout) {
   for (std::size_t index = 0; index < std::size(kRules); ++index) {
     if (kRules[index].broken(subject, layout)) {

@@ -26,6 +26,9 @@ struct LayoutRule {
 };
 std::span<const LayoutRule> layout_rules();
 
+/// How else the search could be asked so that layouts keep this rule; may be empty.
+std::string_view way_out(const SearchSubject& subject, const LayoutRule& rule);
+
 /// The place of the first rule that a layout breaks, or nothing.
 std::optional<std::size_t> first_broken(const SearchSubject& subject, const Layout& layout);
 

@@ -103,10 +103,10 @@ void add_rule(const SearchSubject& subject,
                 " combinations");
   for (std::size_t index = 0; index < sieved.breaking.size(); ++index) {
     const LayoutRule& other = layout_rules()[index];
-    const bool helps = !(subject.axes.uneven_stages && other.way_out.starts_with("uneven"));
-    if (sieved.breaking[index] > 0 && !other.way_out.empty() && helps) {
+    const std::string_view way = way_out(subject, other);
+    if (sieved.breaking[index] > 0 && !way.empty()) {
       sentences.add(other.name(subject) + " (" + text(sieved.breaking[index]) +
-                    "): " + std::string(other.way_out));
+                    "): " + std::string(way));
     }
   }
 }

@@ -75,16 +75,23 @@ std::vector<Exclusion> exclusions(const SearchSubject& subject, const Sieved& si
   std::vector<Exclusion> list;
   for (std::size_t rule = 0; rule < sieved.breaking.size(); ++rule) {
     if (sieved.breaking[rule] > 0) {
-      list.push_back({layout_rules()[rule].name(subject), sieved.breaking[rule]});
+      const LayoutRule& broken = layout_rules()[rule];
+      list.push_back(
+          {broken.name(subject), sieved.breaking[rule], std::string(way_out(subject, broken))});
     }
   }
-  const std::int64_t too_large = sieved.legal - static_cast<std::int64_t>(sieved.feasible.size());
-  if (too_large > 0) {
-    const Assumptions& given = subject.assumptions;
-    list.push_back({"does not fit in " +
-                        human_bytes(std::llround(given.memory * given.memory_fraction)) + " a GPU",
-                    too_large});
-  }
+  const std::int64_t too_large =
+      sieved.legal - sieved.twins - static_cast<std::int64_t>(sieved.feasible.size());
+  const auto add = [&list](const std::string& name, std::int64_t layouts) {
+    if (layouts > 0) {
+      list.push_back({name, layouts, ""});
+    }
+  };
+  const Assumptions& given = subject.assumptions;
+  add("the same number of layers recomputed as under another value", sieved.twins);
+  add("does not fit in " + human_bytes(std::llround(given.memory * given.memory_fraction)) +
+          " a GPU",
+      too_large);
   std::stable_sort(list.begin(), list.end(), [](const Exclusion& a, const Exclusion& b) {
     return a.layouts > b.layouts;
   });

@@ -17,6 +17,18 @@ void keep_nearest(const Estimate& estimate, std::optional<Estimate>& nearest) {
   }
 }
 
+/// As many layers as needed may be a number that stands beside it on the axis.
+bool is_stated_too(const SearchAxes& axes, const Estimate& estimate) {
+  const std::vector<std::int64_t>& stated = axes.recompute_layers;
+  const auto holds = [&stated](std::int64_t layers) {
+    return std::find(stated.begin(), stated.end(), layers) != stated.end();
+  };
+  const auto all = static_cast<std::int64_t>(estimate.stage_layers);
+  const std::int64_t layers = estimate.recompute_layers;
+  return estimate.layout.recompute_layers == kRecomputeAsNeeded &&
+         (holds(layers) || (layers == all && holds(kRecomputeAll)));
+}
+
 Sieved sieve_range(const SearchSubject& subject,
                    const Estimator& estimator,
                    const Combinations& combinations,
@@ -32,7 +44,9 @@ Sieved sieve_range(const SearchSubject& subject,
     }
     ++sieved.legal;
     const Estimate estimate = estimator.estimate(layout);
-    if (estimate.fits) {
+    if (estimate.fits && is_stated_too(subject.axes, estimate)) {
+      ++sieved.twins;
+    } else if (estimate.fits) {
       sieved.feasible.push_back(estimate);
     } else {
       keep_nearest(estimate, sieved.nearest);
@@ -49,6 +63,7 @@ void join(Sieved& part, Sieved& whole) {
     whole.breaking[rule] += part.breaking[rule];
   }
   whole.legal += part.legal;
+  whole.twins += part.twins;
   if (part.nearest) {
     keep_nearest(*part.nearest, whole.nearest);
   }

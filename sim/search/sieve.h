@@ -14,6 +14,7 @@ struct Sieved {
   std::vector<Estimate> feasible;      ///< in the order of their numbers
   std::vector<std::int64_t> breaking;  ///< layouts by the first rule they break
   std::int64_t legal = 0;
+  std::int64_t twins = 0;  ///< of the legal ones: fit, and are another value's of recompute as well
   std::optional<Estimate> nearest;  ///< of the legal ones that do not fit: least memory too much
 };
 
