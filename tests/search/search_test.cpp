@@ -157,6 +157,26 @@ TEST(Search, ThreadsChangeNothing) {
   }
 }
 
+TEST(Search, SimulatingInThreadsChangesNothing) {
+  const TrainingJob job = job_of("gpt3-175b", 1024, 2048, 1536);
+  SearchOptions options = closed_form(job);
+  options.simulate = 8;
+  const SearchResult alone = searched(job, options);
+  options.threads = 4;
+  const SearchResult together = searched(job, options);
+  ASSERT_EQ(together.layouts.size(), alone.layouts.size());
+  for (std::size_t at = 0; at < alone.layouts.size(); ++at) {
+    const RankedLayout& one = alone.layouts[at];
+    const RankedLayout& other = together.layouts[at];
+    EXPECT_EQ(printed(other), printed(one));
+    ASSERT_EQ(one.simulated.has_value(), one.closed_form_rank <= 8);
+    if (one.simulated) {
+      EXPECT_EQ(other.simulated->step_time_s, one.simulated->step_time_s);
+      EXPECT_EQ(other.simulated->mfu, one.simulated->mfu);
+    }
+  }
+}
+
 // gpipe and 1f1b of one layout take the same time, where both fit.
 TEST(Search, EqualsKeepTheOrderOfTheLoops) {
   const TrainingJob job = job_of("llama3-8b", 64, 8192, 512);
