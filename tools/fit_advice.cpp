@@ -12,32 +12,51 @@
 namespace foretrain {
 namespace {
 
-/// Changes worth trying; the closed form is scaled to the run, and rarely wrong about the first.
-constexpr std::size_t kTries = 4;
+/// Changes that the closed form proposes, worth trying; scaled to the run, it is rarely wrong about
+/// the first. One that is no scenario (stages stated by hand, say) does not count.
+constexpr int kTries = 4;
+constexpr std::size_t kMostProposals = 32;
 
-/// What came of a change: the peak in bytes, or why it is unknown; both empty: it does not fit, or
-/// is no scenario.
+using Settings = std::vector<std::string>;
+
+/// What came of a change.
 struct TriedChange {
-  std::optional<std::int64_t> peak;
-  std::string not_simulated;
+  enum class Outcome { kNoScenario, kNotSimulated, kDoesNotFit, kFits } outcome{};
+  Settings settings;      ///< as tried: with dp where the scenario states it
+  std::int64_t peak = 0;  ///< kFits: bytes
+  std::string why;        ///< kNotSimulated
 };
 
 TriedChange try_change(const std::string& reference,
                        std::vector<std::string> overrides,
-                       const std::vector<std::string>& settings) {
+                       const Settings& settings) {
+  using Outcome = TriedChange::Outcome;
   overrides.insert(overrides.end(), settings.begin(), settings.end());
   overrides.emplace_back("perturbations=[]");  // memory does not depend on them
   const Expected<Scenario> scenario = read_scenario(reference, overrides);
   if (!scenario) {
-    return {};
+    return {Outcome::kNoScenario, settings, 0, ""};
   }
   const Expected<Simulation> simulation = simulate(*scenario);
   if (!simulation) {
-    return {std::nullopt, simulation.error().list.front().message};
+    return {Outcome::kNotSimulated, settings, 0, simulation.error().list.front().message};
   }
   const StepReport& report = simulation->report;
   const bool fits = !report.deadlock && report.fits != Fit::kNo;
-  return {fits ? std::optional(report.memory_peak) : std::nullopt, ""};
+  return {fits ? Outcome::kFits : Outcome::kDoesNotFit, settings, report.memory_peak, ""};
+}
+
+/// The same; a scenario that states dp must have the new one stated.
+TriedChange try_change(const std::string& reference,
+                       const std::vector<std::string>& overrides,
+                       const FittingChange& change) {
+  TriedChange tried = try_change(reference, overrides, change.settings);
+  if (tried.outcome == TriedChange::Outcome::kNoScenario) {
+    Settings with_dp = change.settings;
+    with_dp.push_back("parallelism.dp=" + std::to_string(change.estimate.layout.dp));
+    tried = try_change(reference, overrides, with_dp);
+  }
+  return tried;
 }
 
 /// As a shell takes it.
@@ -72,19 +91,35 @@ std::vector<std::string> fit_advice(const std::string& reference,
                                     const std::vector<std::string>& overrides,
                                     const Scenario& scenario,
                                     const StepReport& report) {
-  const std::vector<FittingChange> changes = changes_that_fit(scenario, report.memory_peak);
+  const auto fits = [](const TriedChange& tried, const Layout& layout) {
+    return std::vector<std::string>{
+        "smallest change that fits: " + set_words(tried.settings),
+        "with it: " + to_string(layout) + ", peak " + human_bytes(tried.peak) + ", simulated"};
+  };
   std::vector<std::string> untried;
-  for (std::size_t at = 0; at < std::min(changes.size(), kTries); ++at) {
+  const std::vector<FittingChange> changes = changes_that_fit(scenario, report.memory_peak);
+  int tries = 0;
+  for (std::size_t at = 0; at < std::min(changes.size(), kMostProposals) && tries < kTries; ++at) {
     const FittingChange& change = changes[at];
-    const TriedChange tried = try_change(reference, overrides, change.settings);
-    if (tried.peak) {
-      return {"smallest change that fits: " + set_words(change.settings),
-              "with it: " + to_string(change.estimate.layout) + ", peak " +
-                  human_bytes(*tried.peak) + ", simulated"};
+    const TriedChange tried = try_change(reference, overrides, change);
+    tries += tried.outcome == TriedChange::Outcome::kNoScenario ? 0 : 1;
+    if (tried.outcome == TriedChange::Outcome::kFits) {
+      return fits(tried, change.estimate.layout);
     }
-    if (!tried.not_simulated.empty() && untried.empty()) {
-      untried = {"by the closed form this fits: " + set_words(change.settings),
-                 "with it: " + to_string(change.estimate.layout) + "; " + tried.not_simulated};
+    if (tried.outcome == TriedChange::Outcome::kNotSimulated && untried.empty()) {
+      untried = {"by the closed form this fits: " + set_words(tried.settings),
+                 "with it: " + to_string(change.estimate.layout) + "; " + tried.why};
+    }
+  }
+  // What the closed form holds for too tight may still be a borderline fit.
+  for (const Settings& settings :
+       {Settings{"recompute.mode=full"},
+        Settings{"recompute.mode=full", "training.micro_batch_size=1"}}) {
+    const TriedChange tried = try_change(reference, overrides, settings);
+    if (tried.outcome == TriedChange::Outcome::kFits) {
+      Layout layout = layout_of(scenario, ClosedForm::kWorkshop);
+      layout.micro_batch_size = settings.size() > 1 ? 1 : layout.micro_batch_size;
+      return fits(tried, layout);
     }
   }
   return untried.empty() ? smallest_cluster(scenario, report) : untried;

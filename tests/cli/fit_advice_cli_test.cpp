@@ -35,6 +35,8 @@ TEST(FitAdvice, TheChangeThatIsNamedFits) {
         "llama3-70b-64 --set parallelism.tp=1 --set parallelism.pp=1 --set parallelism.cp=1",
         "gpt3-175b-1024-a100 --set parallelism.tp=2",
         "llama3-405b-8k --set parallelism.pp=8",
+        "llama3-70b-64 --set parallelism.pp=1 --set parallelism.dp=8",
+        "gpt3-175b-1024-a100 --set parallelism.pp=1 --set parallelism.dp=128",
         R"(llama3-8b-8 --set parallelism.tp=1 --set 'perturbations=[)"
         R"({"kind":"slow_gpu","ranks":[3],"factor":1.1}]')"}) {
     const json report = report_of(line, 1);
