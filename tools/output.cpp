@@ -1,6 +1,7 @@
 #include "tools/output.h"
 
-#include "sim/base/edit_distance.h"
+#include "tools/option_faults.h"
+
 #include "sim/base/format.h"
 
 #include <algorithm>
@@ -67,24 +68,6 @@ std::string json_target_of(int argc, char** argv) {
   return "";
 }
 
-/// The nearest flag of a command to the first flag it does not know.
-std::string flag_hint(const CLI::App& app, int argc, char** argv) {
-  std::vector<std::string> known;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) {
-      known.push_back("--" + name);
-    }
-  }
-  for (int index = 1; index < argc; ++index) {
-    std::string word = argv[index];
-    word = word.substr(0, word.find('='));
-    if (word.starts_with("--") && std::find(known.begin(), known.end(), word) == known.end()) {
-      return did_you_mean(word, known);
-    }
-  }
-  return "foretrain " + app.get_name() + " --help shows its options";
-}
-
 }  // namespace
 
 CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
@@ -148,15 +131,19 @@ std::vector<Diagnostic> check_targets(
 }
 
 std::optional<int> parse_options(CLI::App& app, int argc, char** argv) {
+  Faults faults;
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
+    faults.list = option_faults(app, argc, argv);
+  } catch (const CLI::CallForHelp&) {
     return write_output("-", app.help());
-  } catch (const CLI::ParseError& error) {
-    const Faults faults{{{"", error.what(), flag_hint(app, argc, argv)}}, FaultKind::kBadInput};
-    return report_faults(faults, "foretrain " + app.get_name(), json_target_of(argc, argv));
   }
-  return std::nullopt;
+  if (faults.list.empty()) {
+    return std::nullopt;
+  }
+  if (faults.list.back().hint.empty()) {
+    faults.list.back().hint = "foretrain " + app.get_name() + " --help shows its options";
+  }
+  return report_faults(faults, "foretrain " + app.get_name(), json_target_of(argc, argv));
 }
 
 int refuse_not_built(int argc, char** argv, std::string_view summary) {
@@ -192,8 +179,10 @@ std::string faults_text(const Faults& faults, const std::string& source) {
 
 int report_faults(const Faults& faults, const std::string& source, const std::string& json_target) {
   const int code = faults.kind == FaultKind::kFile ? kExitFile : kExitBadInput;
-  if (json_target.empty()) {
+  if (json_target != "-") {
     std::fputs(faults_text(faults, source).c_str(), stderr);
+  }
+  if (json_target.empty()) {
     return code;
   }
   nlohmann::ordered_json list = nlohmann::ordered_json::array();

@@ -40,7 +40,7 @@ void add_scenario_options(CLI::App& app,
 void add_json_option(CLI::App& app, std::string& target);
 
 /// Parses a command's line (argv[0] is the command's name). Returns an exit code when the command
-/// is over: after --help, or after a usage error (2, the nearest flag suggested).
+/// is over: after --help, or after usage errors (2, all of them, the nearest flag suggested).
 std::optional<int> parse_options(CLI::App& app, int argc, char** argv);
 
 /// Refuses a command that is not built, by name: exit code 2; --help says so and is exit code 0.
@@ -51,8 +51,9 @@ int refuse_not_built(int argc, char** argv, std::string_view summary);
 std::vector<Diagnostic> check_targets(
     const std::vector<std::pair<std::string, std::string>>& targets);
 
-/// Prints the faults of `source` (a scenario's name or path) to standard error as text, or as
-/// {"ok": false, "faults": [...]} to `json_target` unless that is empty; returns the exit code.
+/// Prints the faults of `source` (a scenario's name or path) to standard error as text, and as
+/// {"ok": false, "faults": [...]} to `json_target` unless that is empty; to standard output ("-")
+/// only so. Returns the exit code.
 int report_faults(const Faults& faults, const std::string& source, const std::string& json_target);
 
 /// The faults as people read them: a line each, pointers in a column.

@@ -108,7 +108,7 @@ std::string memory_line(const StepReport& report, const TextStyle& style) {
                       paint(style,
                             Emphasis::kBad,
                             left < 0 ? "does not fit, " + gigabytes(-left) + " GB too much"
-                                     : "does not fit"));
+                                     : "does not fit beside the GPU's own context"));
   }
   return "";
 }
