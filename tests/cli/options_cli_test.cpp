@@ -30,7 +30,7 @@ TEST(CommandLine, EveryFaultAtOnce) {
 
 TEST(CommandLine, AnUnknownFlagIsNamedWithTheNearest) {
   EXPECT_EQ(refusal("run llama3-8b-8 --setps 3"),
-            "foretrain run: 1 fault\n  unexpected: --setps; did you mean \"--set\"?\n");
+            "foretrain run: 1 fault\n  unexpected: --setps; did you mean \"--steps\"?\n");
   const std::string all = refusal("plan --modl llama3-8b --gpus 8");
   EXPECT_NE(all.find("unexpected: --modl; did you mean \"--model\"?"), std::string::npos) << all;
   EXPECT_NE(all.find("--model is required\n"), std::string::npos) << all;
