@@ -58,10 +58,12 @@ struct SearchAxes {
 struct SearchOptions {
   SearchAxes axes;
   Assumptions assumptions;
-  std::int64_t simulate = 5;    ///< the best so many; 0: closed form only
+  /// The best so many; where some do not fit, the next ones as well, up to four times as many in
+  /// all. 0: closed form only.
+  std::int64_t simulate = 5;
   std::int64_t short_list = 3;  ///< a list of fewer is explained by `reason`
   int threads = 0;              ///< 0: all cores; never changes the result
-  std::vector<Layout> shown;    ///< tp, cp, pp of layouts whose place is asked for
+  std::vector<Layout> shown;    ///< tp, cp, pp of layouts whose place is asked for; changes none
   /// Called, where set, from one thread at a time as simulations end.
   std::function<void(int done, int total)> progress;
 };
@@ -81,16 +83,20 @@ tl::expected<SimulatedLayout, std::string> simulate_text(
 
 struct RankedLayout {
   Estimate estimate;
-  std::int64_t rank = 0;              ///< from 1; simulated layouts that fit stand before the rest
+  /// From 1: what fits when simulated, by the simulation; then what was not simulated; last what
+  /// does not fit when simulated.
+  std::int64_t rank = 0;
   std::int64_t closed_form_rank = 0;  ///< from 1
   std::optional<SimulatedLayout> simulated;
   std::string not_simulated;  ///< why not, where simulation was asked for
+  /// The simulation says that it does not fit, or hangs.
+  bool refuted() const { return simulated && (simulated->deadlock || simulated->fits == Fit::kNo); }
 };
 
 /// A layout that was asked for by name.
 struct ShownLayout {
   std::int64_t tp = 1, cp = 1, pp = 1;
-  std::optional<RankedLayout> layout;  ///< the best with these degrees
+  std::optional<RankedLayout> layout;  ///< the best with these degrees, simulated where asked for
   std::string reason;                  ///< why it is not in the list
 };
 
@@ -101,16 +107,37 @@ struct Exclusion {
   std::string way_out;  ///< a change of the search that would let them in; may be empty
 };
 
+/// An option of the search's command line, and its value; a flag has none.
+struct SearchChange {
+  std::string option, value;  ///< "--schedules", "interleaved"
+  bool operator==(const SearchChange&) const = default;
+};
+
 struct SearchResult {
   std::int64_t examined = 0;          ///< combinations of every axis
   std::int64_t legal = 0;             ///< of them, those that keep every rule
   std::vector<RankedLayout> layouts;  ///< those that fit, best first
   std::vector<ShownLayout> shown;
   std::vector<Exclusion> exclusions;  ///< most layouts first; with `layouts`, all examined
-  std::string reason;                 ///< what binds an empty or short list; else empty
+  std::string reason;  ///< what binds an empty or short list, or that none fits when simulated
+  std::vector<SearchChange> way_out;  ///< where there is no best: what to ask instead
   std::optional<Estimate> nearest;    ///< where none fits: the legal one that misses by least
-  std::optional<Estimate> smallest;   ///< the layout on the fewest GPUs that fits this job at all
+  /// The layout on the fewest GPUs that fits this job at all; where simulation refutes every
+  /// layout, with memory held back by as much as the closed form misses.
+  std::optional<Estimate> smallest;
+  /// The first, unless the simulation says that it does not fit; null: nothing fits.
+  const RankedLayout* best() const {
+    return layouts.empty() || layouts.front().refuted() ? nullptr : &layouts.front();
+  }
+  /// Whether the simulation says that this layout, on the GPUs of the search, does not fit.
+  bool refutes(const Layout& layout) const;
 };
+
+/// Why a layout of a job, on as many GPUs as it takes, cannot be simulated: the first reason, in a
+/// few words; empty where it can be.
+std::string why_not_simulated(const TrainingJob& job,
+                              const Estimate& estimate,
+                              const Assumptions& assumptions);
 
 /// What is wrong with the axes of a search; pointers /axes/NAME.
 std::vector<Diagnostic> axes_faults(const ModelConfig& model, const SearchAxes& axes);

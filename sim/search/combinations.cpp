@@ -88,7 +88,10 @@ Layout Combinations::at(std::int64_t number, std::int64_t gpus) const {
     }
   }
   if (layout.recompute_layers == kRecomputeAll) {
-    layout.recompute_layers = layout.most_layers > 0 ? layout.most_layers : layers_ / layout.pp;
+    const std::vector<std::int64_t>& stated = axes_.recompute_layers;
+    const std::int64_t all = layout.most_layers > 0 ? layout.most_layers : layers_ / layout.pp;
+    const bool twice = std::find(stated.begin(), stated.end(), all) != stated.end();
+    layout.recompute_layers = twice ? kRecomputeAll : all;
   }
   return layout;
 }

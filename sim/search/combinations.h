@@ -15,7 +15,8 @@ class Combinations {
 
   std::int64_t count() const { return count_; }
 
-  /// The layout of a number; dp is what is left of `gpus`, 0 where that is not whole.
+  /// The layout of a number; dp is what is left of `gpus`, 0 where that is not whole. Every layer
+  /// recomputed is their number, unless that stands on the axis too.
   Layout at(std::int64_t number, std::int64_t gpus) const;
 
   static const std::vector<std::int64_t>& tp();

@@ -4,7 +4,9 @@
 #include "foretrain/schedule.h"
 #include "sim/base/format.h"
 #include "sim/scenario/divides.h"
+#include "sim/search/relax.h"
 #include "sim/search/stages.h"
+#include "sim/search/twins.h"
 
 #include <algorithm>
 #include <cmath>
@@ -168,16 +170,16 @@ std::string sequence_reason(const Subject& subject, const Layout& layout) {
          tokens(subject);
 }
 
-/// Experts take the ranks of cp and dp, whole groups of them; tp is the attention's.
+/// Experts take the ranks of tp, cp and dp anew, in whole groups.
 bool experts_do_not_fold(const Subject& /*subject*/, const Layout& layout) {
-  return Int128{layout.cp} * layout.dp % layout.ep != 0;
+  return Int128{layout.tp} * layout.cp * layout.dp % layout.ep != 0;
 }
 std::string experts_name(const Subject& /*subject*/) {
-  return "ep does not divide cp x dp";
+  return "ep does not divide tp x cp x dp";
 }
 std::string experts_reason(const Subject& /*subject*/, const Layout& layout) {
-  return "ep " + text(layout.ep) + " does not divide cp " + text(layout.cp) + " x dp " +
-         text(layout.dp);
+  return "ep " + text(layout.ep) + " does not divide tp " + text(layout.tp) + " x cp " +
+         text(layout.cp) + " x dp " + text(layout.dp);
 }
 
 bool too_many_micro_batches(const Subject& subject, const Layout& layout) {
@@ -207,19 +209,6 @@ std::string chunks_name(const Subject& /*subject*/) {
 }
 std::string chunks_reason(const Subject& /*subject*/, const Layout& layout) {
   return layout.schedule + " runs one chunk a rank, vpp is " + text(layout.vpp);
-}
-
-/// One chunk a rank, interleaved, is 1f1b again.
-bool is_twin(const Subject& subject, const Layout& layout) {
-  const std::vector<std::string>& names = subject.axes.schedules;
-  return layout.vpp == 1 && entry_of(layout).uses_vpp &&
-         std::find(names.begin(), names.end(), "1f1b") != names.end();
-}
-std::string twin_name(const Subject& /*subject*/) {
-  return "interleaved with vpp 1: the same as 1f1b";
-}
-std::string twin_reason(const Subject& subject, const Layout& /*layout*/) {
-  return twin_name(subject);
 }
 
 std::optional<Diagnostic> schedule_fault(const Subject& subject, const Layout& layout) {
@@ -258,23 +247,42 @@ std::string recompute_reason(const Subject& /*subject*/, const Layout& layout) {
          text(layout.pp) + " holds";
 }
 
+std::string twin_name(const Subject& /*subject*/) {
+  return "the same layout as under another value of an axis";
+}
+std::string twin_reason(const Subject& subject, const Layout& /*layout*/) {
+  return twin_name(subject);
+}
+
 constexpr LayoutRule kRules[] = {
     {leaves_node, leaves_node_name, leaves_node_reason},
     {gpus_left_over, gpus_name, gpus_reason},
-    {layers_left_over, layers_name, layers_reason, "uneven stages would share them"},
-    {context_too_thin, context_name, context_reason},
-    {batch_left_over, batch_name, batch_reason, "another global batch would divide"},
+    {layers_left_over, layers_name, layers_reason, "uneven stages would share them", share_layers},
+    {context_too_thin, context_name, context_reason, "", thinner_context},
+    {batch_left_over,
+     batch_name,
+     batch_reason,
+     "another global batch would divide",
+     divisible_batch},
     {heads_left_over, heads_name, heads_reason},
     {key_value_heads_left_over, key_value_heads_name, key_value_heads_reason},
     {width_left_over, width_name, width_reason},
-    {ring_left_over, ring_name, ring_reason},
-    {sequence_left_over, sequence_name, sequence_reason},
+    {ring_left_over, ring_name, ring_reason, "", divisible_sequence},
+    {sequence_left_over, sequence_name, sequence_reason, "", divisible_sequence},
     {experts_do_not_fold, experts_name, experts_reason},
-    {too_many_micro_batches, micro_batches_name, micro_batches_reason},
-    {runs_no_chunks, chunks_name, chunks_reason},
+    {too_many_micro_batches,
+     micro_batches_name,
+     micro_batches_reason,
+     "a smaller global batch has fewer",
+     fewer_micro_batches},
+    {runs_no_chunks, chunks_name, chunks_reason, "--schedules interleaved runs them", run_chunks},
+    {schedule_refuses, schedule_name, schedule_reason, "", one_chunk},
+    {recomputes_too_much,
+     recompute_name,
+     recompute_reason,
+     "--recompute as_needed does what fits",
+     recompute_as_needed},
     {is_twin, twin_name, twin_reason},
-    {schedule_refuses, schedule_name, schedule_reason},
-    {recomputes_too_much, recompute_name, recompute_reason},
 };
 
 }  // namespace
@@ -295,6 +303,19 @@ std::optional<std::size_t> first_broken(const SearchSubject& subject, const Layo
     }
   }
   return std::nullopt;
+}
+
+std::optional<std::uint32_t> broken_rules(const SearchSubject& subject, const Layout& layout) {
+  static_assert(std::size(kRules) <= 32);
+  if (gpus_left_over(subject, layout)) {
+    return std::nullopt;
+  }
+  std::uint32_t broken = 0;
+  for (std::size_t index = 0; index < std::size(kRules); ++index) {
+    broken |= kRules[index].broken(subject, layout) ? std::uint32_t{1} << index : 0;
+  }
+  return kRules[std::size(kRules) - 1].broken(subject, layout) ? std::nullopt
+                                                               : std::optional(broken);
 }
 
 }  // namespace foretrain

@@ -1,6 +1,7 @@
 #include "sim/search/reasons.h"
 
 #include "sim/base/format.h"
+#include "sim/search/way_out.h"
 
 #include <algorithm>
 #include <cmath>
@@ -38,10 +39,11 @@ class Sentences {
 /// "70.6e9 parameters x 16 bytes = 1.130 TB of states: 15 GPUs of 80 GB or more".
 std::string states_of(const Assumptions& assumptions, double bytes_each) {
   const double states = assumptions.parameters * bytes_each;
+  const std::int64_t gpus =
+      std::llround(std::min(std::ceil(states / assumptions.memory), kLargestShown));
   return fixed(bytes_each, bytes_each == std::floor(bytes_each) ? 0 : 1) +
-         " bytes = " + bytes(states) + " of states, at least " +
-         text(std::llround(std::min(std::ceil(states / assumptions.memory), kLargestShown))) +
-         " GPUs of " + bytes(assumptions.memory);
+         " bytes = " + bytes(states) + " of states, at least " + text(gpus) + " " +
+         plural("GPU", gpus) + " of " + bytes(assumptions.memory);
 }
 
 std::string states_reason(const SearchSubject& subject) {
@@ -51,6 +53,9 @@ std::string states_reason(const SearchSubject& subject) {
   if (given.gradient_bytes < 4) {
     reason += " (fp32 gradients: " + states_of(given, each - given.gradient_bytes + 4) + ")";
   }
+  if (subject.job.gpus == 1) {
+    return reason + "; here is 1 x " + bytes(given.memory);
+  }
   return reason + "; here are " + text(subject.job.gpus) + " x " + bytes(given.memory) + " = " +
          bytes(static_cast<double>(subject.job.gpus) * given.memory);
 }
@@ -59,7 +64,7 @@ std::string recomputed(const Estimate& estimate) {
   return estimate.recompute_layers == 0
              ? ""
              : ", " + text(estimate.recompute_layers) + " of " + fixed(estimate.stage_layers, 0) +
-                   " layers recomputed";
+                   " " + plural("layer", std::llround(estimate.stage_layers)) + " recomputed";
 }
 
 std::int64_t gpus_of(const Estimate& estimate) {
@@ -67,16 +72,27 @@ std::int64_t gpus_of(const Estimate& estimate) {
   return layout.tp * layout.cp * layout.pp * layout.dp;
 }
 
-std::string cluster_of(const Estimate& estimate) {
+/// What to know of a layout that cannot be put to the simulation.
+std::string unsimulated(const SearchSubject& subject, const Estimate& estimate) {
+  const std::string why = why_not_simulated(subject.job, estimate, subject.assumptions);
+  return why.empty() ? "" : " (" + why + ")";
+}
+
+std::string cluster_of(const SearchSubject& subject,
+                       const SearchResult& result,
+                       const Estimate& estimate) {
   const std::int64_t gpus = gpus_of(estimate);
   return text(gpus) + " " + plural("GPU", gpus) + " as " + to_string(estimate.layout) + ", " +
-         bytes(estimate.memory.total()) + " each" + recomputed(estimate);
+         bytes(estimate.memory.total()) + (gpus == 1 ? "" : " each") + recomputed(estimate) +
+         (result.refutes(estimate.layout) ? " (does not fit when simulated)"
+                                          : unsimulated(subject, estimate));
 }
 
 void add_smallest(const SearchSubject& subject, const SearchResult& result, Sentences& sentences) {
-  sentences.add(result.smallest ? "smallest cluster: " + cluster_of(*result.smallest)
-                                : "no cluster of up to " + text(kLargestCluster) +
-                                      " GPUs holds this job with these axes");
+  sentences.add(result.smallest
+                    ? "smallest cluster: " + cluster_of(subject, result, *result.smallest)
+                    : "no cluster of up to " + text(kLargestCluster) +
+                          " GPUs holds this job with these axes");
   if (subject.axes.uneven_stages) {
     return;
   }
@@ -85,30 +101,83 @@ void add_smallest(const SearchSubject& subject, const SearchResult& result, Sent
   const std::optional<Estimate> other =
       smallest_that_fits(subject.job, uneven, subject.assumptions);
   if (other && (!result.smallest || gpus_of(*other) < gpus_of(*result.smallest))) {
-    sentences.add("with uneven stages: " + cluster_of(*other));
+    sentences.add("with uneven stages: " + cluster_of(subject, result, *other));
   }
 }
 
-/// The rule that leaves out most, with the count and a way out where there is one.
-void add_rule(const SearchSubject& subject,
-              const Sieved& sieved,
-              std::int64_t examined,
-              Sentences& sentences) {
-  const auto most = std::max_element(sieved.breaking.begin(), sieved.breaking.end());
-  if (*most == 0) {
+std::string words_of(const std::vector<SearchChange>& changes) {
+  std::string words;
+  for (const SearchChange& change : changes) {
+    words += (words.empty() ? "" : " ") + change.option +
+             (change.value.empty() ? "" : " " + change.value);
+  }
+  return words;
+}
+
+/// What leaves out most of what would be possible otherwise, with its way out.
+void add_binding(const SearchSubject& subject,
+                 const Combinations& combinations,
+                 const Sieved& sieved,
+                 Sentences& sentences) {
+  const std::string of_all = " of " + text(combinations.count()) + " combinations";
+  const std::optional<Binding> binding = binding_rules(subject, combinations);
+  if (!binding) {
+    for (std::size_t rule = 0; rule < sieved.breaking.size(); ++rule) {
+      if (sieved.breaking[rule] > 0) {  // the GPUs', or that it is no layout of its own
+        sentences.add(layout_rules()[rule].name(subject) + ": " + text(sieved.breaking[rule]) +
+                      of_all);
+      }
+    }
     return;
   }
-  const LayoutRule& rule = layout_rules()[static_cast<std::size_t>(most - sieved.breaking.begin())];
-  sentences.add(rule.name(subject) + ": " + text(*most) + " of " + text(examined) +
-                " combinations");
-  for (std::size_t index = 0; index < sieved.breaking.size(); ++index) {
-    const LayoutRule& other = layout_rules()[index];
-    const std::string_view way = way_out(subject, other);
-    if (sieved.breaking[index] > 0 && !way.empty()) {
-      sentences.add(other.name(subject) + " (" + text(sieved.breaking[index]) +
-                    "): " + std::string(way));
-    }
+  std::string names;
+  for (const std::size_t rule : binding->rules) {
+    names += (names.empty() ? "" : ", and ") + layout_rules()[rule].name(subject);
   }
+  AskedSearch asked{subject.job, subject.axes, subject.assumptions};
+  const std::string words = words_of(relaxed(*binding, asked));
+  const bool alone = binding->rules.size() == 1;
+  sentences.add(names + ": " + text(binding->layouts) + of_all +
+                (alone ? " break this rule alone" : " break these rules alone") +
+                (words.empty() ? "" : ", with " + words + " they would not"));
+}
+
+/// The closed form's memory limit less by as much as it misses of the simulated layout that takes
+/// least: what fits then should fit when simulated.
+Assumptions held_back(const Assumptions& given, const RankedLayout& nearest) {
+  Assumptions held = given;
+  const auto peak = static_cast<double>(nearest.simulated->memory_bytes);
+  held.memory_fraction *= std::min(1.0, nearest.estimate.memory.total() / std::max(peak, 1.0));
+  return held;
+}
+
+void explain_all_refuted(const SearchSubject& subject, SearchResult& result) {
+  const RankedLayout& nearest =
+      *std::min_element(result.layouts.begin(),
+                        result.layouts.end(),
+                        [](const RankedLayout& a, const RankedLayout& b) {
+                          return a.simulated->memory_bytes < b.simulated->memory_bytes;
+                        });
+  const auto fit = static_cast<std::int64_t>(result.layouts.size());
+  Sentences sentences;
+  sentences.add(fit == 1 ? "the only layout that the closed form fits does not fit when simulated"
+                         : "the closed form fits " + text(fit) +
+                               " layouts, none of them fits when simulated");
+  sentences.add("nearest: " + to_string(nearest.estimate.layout) + " peaks at " +
+                human_bytes(nearest.simulated->memory_bytes) + " of " +
+                bytes(subject.assumptions.memory) + " when simulated, at " +
+                bytes(nearest.estimate.memory.total()) + " by the closed form");
+  const Assumptions held = held_back(subject.assumptions, nearest);
+  result.smallest = smallest_that_fits(subject.job, subject.axes, held);
+  std::int64_t gpus = 2 * subject.job.gpus;
+  if (result.smallest) {
+    const std::int64_t fewest = gpus_of(*result.smallest);
+    gpus = fewest > subject.job.gpus ? fewest : gpus;
+    sentences.add("smallest cluster, with as much held back: " +
+                  cluster_of(subject, result, *result.smallest));
+  }
+  result.way_out = {{"--gpus", std::to_string(gpus)}};
+  result.reason = sentences.joined();
 }
 
 }  // namespace
@@ -123,6 +192,7 @@ std::string memory_reason(const Estimate& estimate) {
 }
 
 std::string list_reason(const SearchSubject& subject,
+                        const Combinations& combinations,
                         const Sieved& sieved,
                         const SearchResult& result) {
   Sentences sentences;
@@ -139,16 +209,38 @@ std::string list_reason(const SearchSubject& subject,
   }
   if (sieved.nearest) {
     sentences.add((fit == 0 ? "nearest: " : "the next best misses: ") +
-                  to_string(sieved.nearest->layout) + " " + memory_reason(*sieved.nearest));
+                  to_string(sieved.nearest->layout) + unsimulated(subject, *sieved.nearest) + " " +
+                  memory_reason(*sieved.nearest));
     if (fit == 0) {
       sentences.add(states_reason(subject));
     }
   }
   if (fit > 0 || sieved.legal == 0) {
-    add_rule(subject, sieved, result.examined, sentences);
+    add_binding(subject, combinations, sieved, sentences);
   }
   add_smallest(subject, result, sentences);
   return sentences.joined();
+}
+
+void explain_refuted(const SearchSubject& subject, SearchResult& result) {
+  const auto refuted = std::count_if(result.layouts.begin(),
+                                     result.layouts.end(),
+                                     [](const RankedLayout& ranked) { return ranked.refuted(); });
+  if (refuted == 0) {
+    return;
+  }
+  const RankedLayout* const best = result.best();
+  if (best == nullptr) {
+    explain_all_refuted(subject, result);
+  } else if (!best->simulated) {
+    const std::string why = best->not_simulated.empty()
+                                ? "is the closed form's next, a larger --top simulates more"
+                                : "cannot be simulated";
+    result.reason += (result.reason.empty() ? "" : "; ") +
+                     std::string(refuted == 1 ? "the only layout simulated does"
+                                              : "the " + text(refuted) + " layouts simulated do") +
+                     " not fit, and rank 1 " + why;
+  }
 }
 
 }  // namespace foretrain

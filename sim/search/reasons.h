@@ -12,8 +12,13 @@ std::string memory_reason(const Estimate& estimate);
 
 /// What binds a list that is empty or shorter than asked for; parts end in "; ".
 std::string list_reason(const SearchSubject& subject,
+                        const Combinations& combinations,
                         const Sieved& sieved,
                         const SearchResult& result);
+
+/// Where the simulation refutes the best of a list: says so in its reason and, where nothing is
+/// left, finds the way out.
+void explain_refuted(const SearchSubject& subject, SearchResult& result);
 
 /// Why no layout with these degrees is in the list.
 std::string absence_reason(const SearchSubject& subject,

@@ -5,6 +5,7 @@
 #include "sim/search/reasons.h"
 #include "sim/search/sieve.h"
 #include "sim/search/simulate_best.h"
+#include "sim/search/way_out.h"
 
 #include <algorithm>
 #include <cmath>
@@ -36,35 +37,17 @@ std::vector<RankedLayout>::const_iterator find_degrees(const std::vector<RankedL
   });
 }
 
-/// Places of the layouts to simulate: the best, and those asked for.
-std::vector<std::size_t> places_to_simulate(const std::vector<RankedLayout>& layouts,
-                                            const SearchOptions& options) {
-  std::vector<std::size_t> places;
-  const std::size_t best = std::min(
-      layouts.size(), static_cast<std::size_t>(std::max<std::int64_t>(options.simulate, 0)));
-  for (std::size_t place = 0; place < best; ++place) {
-    places.push_back(place);
-  }
-  for (const Layout& degrees : options.shown) {
-    const auto found = find_degrees(layouts, degrees);
-    const auto place = static_cast<std::size_t>(found - layouts.begin());
-    if (found != layouts.end() && std::find(places.begin(), places.end(), place) == places.end()) {
-      places.push_back(place);
-    }
-  }
-  return places;
+/// What is proven to fit, what is not known, what is refuted.
+int trust(const RankedLayout& ranked) {
+  return ranked.refuted() ? 2 : ranked.simulated ? 0 : 1;
 }
 
-bool proven(const RankedLayout& ranked) {
-  return ranked.simulated && !ranked.simulated->deadlock && ranked.simulated->fits != Fit::kNo;
-}
-
-/// Simulated layouts that fit first, by simulated utilisation; the rest as they stood.
+/// What fits first, by simulated utilisation; the rest as it stood, the refuted last.
 void rank_by_simulation(std::vector<RankedLayout>& layouts) {
   std::stable_sort(
       layouts.begin(), layouts.end(), [](const RankedLayout& a, const RankedLayout& b) {
-        return proven(a) && proven(b) ? a.simulated->mfu > b.simulated->mfu
-                                      : proven(a) && !proven(b);
+        return trust(a) != trust(b) ? trust(a) < trust(b)
+                                    : trust(a) == 0 && a.simulated->mfu > b.simulated->mfu;
       });
   for (std::size_t place = 0; place < layouts.size(); ++place) {
     layouts[place].rank = static_cast<std::int64_t>(place) + 1;
@@ -100,6 +83,12 @@ std::vector<Exclusion> exclusions(const SearchSubject& subject, const Sieved& si
 
 }  // namespace
 
+bool SearchResult::refutes(const Layout& layout) const {
+  return std::any_of(layouts.begin(), layouts.end(), [&](const RankedLayout& ranked) {
+    return ranked.refuted() && ranked.estimate.layout == layout;
+  });
+}
+
 Expected<SearchResult> search(const TrainingJob& job, const SearchOptions& options) {
   if (std::vector<Diagnostic> faults = axes_faults(job.model, options.axes); !faults.empty()) {
     return refuse(std::move(faults));
@@ -115,14 +104,19 @@ Expected<SearchResult> search(const TrainingJob& job, const SearchOptions& optio
   result.exclusions = exclusions(subject, sieved);
   result.smallest = smallest_that_fits(job, options.axes, options.assumptions);
   result.nearest = sieved.feasible.empty() ? sieved.nearest : std::nullopt;
+  result.layouts = rank_by_estimate(sieved.feasible);
+  BestSimulations simulations(job, options);
+  if (options.simulate > 0) {
+    simulations.simulate_front(result.layouts);
+    rank_by_simulation(result.layouts);
+  }
   if (static_cast<std::int64_t>(sieved.feasible.size()) <
       std::max<std::int64_t>(options.short_list, 1)) {
-    result.reason = list_reason(subject, sieved, result);
+    result.reason = list_reason(subject, combinations, sieved, result);
   }
-  result.layouts = rank_by_estimate(sieved.feasible);
-  if (options.simulate > 0 && !result.layouts.empty()) {
-    simulate_layouts(job, options, places_to_simulate(result.layouts, options), result.layouts);
-    rank_by_simulation(result.layouts);
+  explain_refuted(subject, result);
+  if (result.layouts.empty()) {
+    result.way_out = way_out(subject, combinations, sieved.legal > 0);
   }
   for (const Layout& degrees : options.shown) {
     ShownLayout shown{degrees.tp, degrees.cp, degrees.pp, std::nullopt, ""};
@@ -133,6 +127,9 @@ Expected<SearchResult> search(const TrainingJob& job, const SearchOptions& optio
       shown.reason = absence_reason(subject, combinations, estimator, degrees);
     }
     result.shown.push_back(std::move(shown));
+  }
+  if (options.simulate > 0) {
+    simulations.simulate_shown(result.shown);
   }
   return result;
 }

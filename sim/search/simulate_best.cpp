@@ -3,6 +3,7 @@
 #include "foretrain/simulate.h"
 #include "sim/search/parallel.h"
 
+#include <algorithm>
 #include <mutex>
 
 namespace foretrain {
@@ -52,25 +53,68 @@ tl::expected<SimulatedLayout, std::string> simulate_text(
   return result;
 }
 
-void simulate_layouts(const TrainingJob& job,
-                      const SearchOptions& options,
-                      const std::vector<std::size_t>& places,
-                      std::vector<RankedLayout>& layouts) {
-  const auto total = static_cast<int>(places.size());
+std::string why_not_simulated(const TrainingJob& job,
+                              const Estimate& estimate,
+                              const Assumptions& assumptions) {
+  Layout layout = estimate.layout;
+  layout.recompute_layers = estimate.recompute_layers;
+  TrainingJob own = job;
+  own.gpus = layout.tp * layout.cp * layout.pp * layout.dp;
+  const Expected<Scenario> scenario =
+      parse_scenario(scenario_text(own, layout, assumptions, "search"));
+  if (!scenario) {
+    return scenario.error().list.front().message;
+  }
+  const std::vector<Diagnostic> refusals = not_simulated(*scenario);
+  return refusals.empty() ? "" : refusals.front().message;
+}
+
+void BestSimulations::simulate(const std::vector<RankedLayout*>& layouts) {
   std::mutex telling;
-  int done = 0;
-  const auto tell = [&](int finished) {
-    if (options.progress) {
-      options.progress(finished, total);
+  const auto tell = [this] {
+    if (options_.progress) {
+      options_.progress(done_, total_);
     }
   };
-  tell(0);
-  for_each_number(options.threads, total, [&](std::int64_t number) {
-    const std::size_t place = places[static_cast<std::size_t>(number)];
-    simulate_layout(job, options.assumptions, layouts[place]);
-    const std::lock_guard lock(telling);
-    tell(++done);
-  });
+  const bool first = total_ == 0;
+  total_ += static_cast<int>(layouts.size());
+  if (first && total_ > 0) {
+    tell();
+  }
+  for_each_number(
+      options_.threads, static_cast<std::int64_t>(layouts.size()), [&](std::int64_t number) {
+        simulate_layout(job_, options_.assumptions, *layouts[static_cast<std::size_t>(number)]);
+        const std::lock_guard lock(telling);
+        ++done_;
+        tell();
+      });
+}
+
+// In rounds, each as many as are still wanting: which are tried does not depend on the threads.
+void BestSimulations::simulate_front(std::vector<RankedLayout>& layouts) {
+  constexpr std::int64_t kTries = 4;  // times as many as asked for
+  const auto tries = static_cast<std::size_t>(
+      std::min(static_cast<std::int64_t>(layouts.size()), kTries * options_.simulate));
+  std::int64_t wanting = options_.simulate;
+  for (std::size_t next = 0; wanting > 0 && next < tries;) {
+    std::vector<RankedLayout*> round;
+    for (; next < tries && static_cast<std::int64_t>(round.size()) < wanting; ++next) {
+      round.push_back(&layouts[next]);
+    }
+    simulate(round);
+    wanting -= std::count_if(
+        round.begin(), round.end(), [](const RankedLayout* layout) { return !layout->refuted(); });
+  }
+}
+
+void BestSimulations::simulate_shown(std::vector<ShownLayout>& shown) {
+  std::vector<RankedLayout*> wanted;
+  for (ShownLayout& one : shown) {
+    if (one.layout && !one.layout->simulated && one.layout->not_simulated.empty()) {
+      wanted.push_back(&*one.layout);
+    }
+  }
+  simulate(wanted);
 }
 
 }  // namespace foretrain

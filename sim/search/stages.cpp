@@ -46,8 +46,9 @@ std::optional<StageSplit> split_stages(std::int64_t layers,
   }
   if (ends_divide(layers, chunks)) {
     split.ends_as_layers = true;
-    split.most = pp > 2 ? (layers + 2) / pp : (layers + 2) / pp - 1;
-    split.last = (layers + 2) / pp - 1;
+    const std::int64_t places = (layers + 2) / pp;
+    split.last = pp > 1 ? places - 1 : layers;
+    split.most = pp > 2 ? places : split.last;
     return split;
   }
   return middle_heavy(layers, pp);

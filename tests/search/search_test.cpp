@@ -76,18 +76,21 @@ TEST(Search, ChunksOnlyWithTheInterleavedSchedule) {
   EXPECT_EQ(mixes, (std::set<std::string>{"1f1b1", "interleaved2", "interleaved4"}));
 }
 
-TEST(Search, ExpertsTakeTheRanksOfContextAndData) {
+TEST(Search, ExpertsTakeTheRanksOfTensorsContextAndData) {
   const TrainingJob job = job_of("qwen3-30b-a3b", 64, 8192, 256);
   const SearchResult result = searched(job, closed_form(job));
   std::set<std::int64_t> degrees;
+  bool over_tensors = false;
   for (const RankedLayout& ranked : result.layouts) {
     const Layout& layout = ranked.estimate.layout;
-    EXPECT_EQ(layout.cp * layout.dp % layout.ep, 0);
+    EXPECT_EQ(layout.tp * layout.cp * layout.dp % layout.ep, 0);
+    over_tensors = over_tensors || layout.cp * layout.dp % layout.ep != 0;
     EXPECT_EQ(layout.etp, 1);
     EXPECT_LE(layout.tp, 4) << "four key/value heads";
     degrees.insert(layout.ep);
   }
   EXPECT_EQ(degrees, (std::set<std::int64_t>{1, 2, 4, 8, 16, 32, 64}));
+  EXPECT_TRUE(over_tensors) << "no expert group reaches over the ranks of tp";
 }
 
 TEST(Search, LatentAttentionHasNoKeyValueHeadsToShare) {
@@ -125,11 +128,12 @@ TEST(Search, AShortListNamesWhatBindsIt) {
   EXPECT_TRUE(result.layouts.empty());
   EXPECT_NE(result.reason.find("none of 120 combinations keeps every rule"), std::string::npos)
       << result.reason;
-  // Powers of two up to 8 divide 24: C(6, 3) = 20 of the products.
-  EXPECT_NE(result.reason.find("tp x cp x pp does not divide 24 GPUs: 100 of 120 combinations"),
+  // dp is a multiple of 3: of 20 products that divide 24, cp 1 or 2 and tp, pp up to 8 are 16, each
+  // with 16 tokens or more; 7 sequences divide by none.
+  EXPECT_NE(result.reason.find("dp does not divide 7 sequences: 16 of 120 combinations break this "
+                               "rule alone, with --gbs 24 they would not"),
             std::string::npos)
       << result.reason;
-  EXPECT_NE(result.reason.find("another global batch would divide"), std::string::npos);
   EXPECT_FALSE(result.nearest);
   EXPECT_TRUE(result.smallest);
 }
@@ -261,7 +265,8 @@ TEST(Search, WhatCannotBeSimulatedSaysWhyAndKeepsItsPlace) {
   }
   ASSERT_TRUE(result.shown[0].layout);
   ASSERT_GT(result.shown[0].layout->rank, 2) << "asked for beside the best two";
-  EXPECT_EQ(tried, (std::vector<std::int64_t>{1, 2, result.shown[0].layout->rank}));
+  EXPECT_EQ(tried, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_NE(result.shown[0].layout->not_simulated, "") << "its own entry says why";
 }
 
 TEST(Search, RefusesEveryWrongAxisAtOnce) {

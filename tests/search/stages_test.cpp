@@ -40,5 +40,13 @@ TEST(Stages, Llama405BCountsEmbeddingAndLossAsLayers) {
   EXPECT_EQ(split->last, 7);
 }
 
+// 61 layers, an embedding and a loss in three chunks of one rank: it holds every layer.
+TEST(Stages, OneRankHoldsEveryLayerHoweverManyChunks) {
+  const auto split = split_stages(61, 1, 3, true);
+  ASSERT_TRUE(split);
+  EXPECT_EQ(split->most, 61);
+  EXPECT_EQ(split->last, 61);
+}
+
 }  // namespace
 }  // namespace foretrain
