@@ -5,11 +5,11 @@
 #include "tools/plan_json.h"
 #include "tools/plan_text.h"
 #include "tools/progress_line.h"
+#include "tools/typed.h"
 
 #include "foretrain/plan.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -83,25 +83,6 @@ PlanOptions read_options(const PlanLine& line, std::vector<Diagnostic>& faults) 
   return options;
 }
 
-/// A scenario may be written anywhere: paths in it must hold from there.
-std::string from_anywhere(const std::string& reference) {
-  std::error_code error;
-  const bool path = reference.find('/') != std::string::npos || reference.ends_with(".json");
-  const std::filesystem::path absolute = std::filesystem::absolute(reference, error);
-  return path && !error ? absolute.lexically_normal().string() : reference;
-}
-
-/// The job's part of the command line, to type again.
-std::string typed(const JobLine& line) {
-  std::string text = "--model " + line.model + " --topology " + line.topology + " --gpus " +
-                     std::to_string(line.gpus) + " --seq " + std::to_string(line.sequence_length) +
-                     " --gbs " + std::to_string(line.global_batch_size);
-  for (const std::string& key_value : line.assume) {
-    text += " --assume '" + key_value + "'";
-  }
-  return text;
-}
-
 /// The line of progress is gone before anything is printed.
 Expected<Plan> plan_with_progress(const TrainingJob& job, PlanOptions& options) {
   ProgressLine progress;
@@ -133,8 +114,8 @@ int finish(const PlanLine& line,
   }
   if (line.job.json != "-" && !(writes && line.write == "-")) {
     const std::string written = writes ? line.write : "";
-    const int status =
-        write_output("-", plan_text(job, options, plan, typed(line.job), written, page_width()));
+    const int status = write_output(
+        "-", plan_text(job, options, plan, job_words(line.job), written, page_width()));
     if (status != kExitDone) {
       return status;
     }
@@ -155,6 +136,7 @@ int cmd_plan(int argc, char** argv) {
   }
   std::vector<Diagnostic> faults;
   PlanOptions options = read_options(line, faults);
+  // The scenario may be written anywhere.
   line.job.model = from_anywhere(line.job.model);
   line.job.topology = from_anywhere(line.job.topology);
   const Expected<AssumedJob> assumed = read_job_line(line.job);

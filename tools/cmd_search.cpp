@@ -4,10 +4,12 @@
 #include "tools/progress_line.h"
 #include "tools/search_axes.h"
 #include "tools/search_output.h"
+#include "tools/typed.h"
 
 #include "foretrain/search.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,8 +39,8 @@ void add_options(CLI::App& app, SearchLine& line) {
   app.add_option("--save", line.save, "write the best layout as a scenario")
       ->type_name("FILE|-")
       ->check(not_empty());
-  app.add_option("--threads", line.threads, "threads (one per core); never changes the result")
-      ->check(whole_number(1, 1024));
+  app.add_option("--threads", line.threads, "0: one per core; never changes the result")
+      ->check(whole_number(0, 1024));
 }
 
 /// The options, and every fault of the line that the job's reader did not find.
@@ -63,33 +65,78 @@ SearchOptions options_of(const SearchLine& line,
   return options;
 }
 
-std::string job_words(const JobLine& job) {
-  return "--model " + job.model + " --topology " + job.topology + " --gpus " +
-         std::to_string(job.gpus) + " --seq " + std::to_string(job.sequence_length) + " --gbs " +
-         std::to_string(job.global_batch_size);
+/// The line with one option changed as the search proposes.
+void apply_change(const SearchChange& change, SearchLine& line) {
+  const auto text = [&](const char* option, std::string& target) {
+    target = change.option == option ? change.value : target;
+  };
+  const auto number = [&](const char* option, std::int64_t& target) {
+    target = change.option == option ? std::stoll(change.value) : target;
+  };
+  number("--gpus", line.job.gpus);
+  number("--seq", line.job.sequence_length);
+  number("--gbs", line.job.global_batch_size);
+  text("--micro-batch-sizes", line.axes.micro_batch_sizes);
+  text("--vpp", line.axes.vpp);
+  text("--recompute", line.axes.recompute);
+  text("--sharding", line.axes.sharding);
+  text("--schedules", line.axes.schedules);
+  line.axes.uneven = line.axes.uneven || change.option == "--uneven";
+  if (change.option == "--assume") {
+    line.job.assume.push_back(change.value);
+  }
+}
+
+/// What the closed form's rules take as given of a layout, beside what the line says.
+std::vector<std::string> assumed_of(const SearchLine& line, const Layout& layout) {
+  constexpr const char* kShardings[] = {"none", "zero1", "zero2", "zero3"};
+  std::vector<std::string> key_values = line.job.assume;
+  if (layout.sharding != Layout{}.sharding) {
+    key_values.push_back(std::string("sharding=") +
+                         kShardings[static_cast<std::size_t>(layout.sharding)]);
+  }
+  if (layout.vpp > 1) {
+    key_values.push_back("vpp=" + std::to_string(layout.vpp));
+  }
+  if (layout.recompute_layers != kRecomputeAsNeeded) {
+    key_values.push_back("recompute_layers=" + std::to_string(layout.recompute_layers));
+  }
+  return key_values;
 }
 
 /// What to type after this result.
-std::string next_command(const SearchLine& line, const SearchResult& result) {
-  if (!result.layouts.empty()) {
-    return line.save.empty() || line.save == "-"
-               ? "the same with --save best.json, then: foretrain run best.json"
-               : "foretrain run " + line.save;
+std::string next_command(const SearchLine& line,
+                         const AssumedJob& assumed,
+                         const SearchResult& result) {
+  if (const RankedLayout* const best = result.best()) {
+    const bool saved = !line.save.empty() && line.save != "-";
+    const std::string file = file_word(saved ? line.save : "best.json");
+    const bool runs = best->simulated ||
+                      why_not_simulated(assumed.job, best->estimate, assumed.assumptions).empty();
+    return (saved ? "" : "the same with --save best.json, then: ") +
+           (runs ? "foretrain run " + file
+                 : "foretrain estimate " + file +
+                       assume_words(assumed_of(line, best->estimate.layout)));
   }
-  if (!result.smallest) {
+  if (result.way_out.empty()) {
     return "foretrain search --help lists the axes; --sharding zero1,zero3 and --uneven allow more";
   }
-  const Layout& layout = result.smallest->layout;
-  JobLine larger = line.job;
-  larger.gpus = layout.tp * layout.cp * layout.pp * layout.dp;
-  return "foretrain search " + job_words(larger);
+  SearchLine other = line;
+  for (const SearchChange& change : result.way_out) {
+    apply_change(change, other);
+  }
+  return "foretrain search " + job_words(other.job) + axes_words(other.axes);
 }
 
 int save_best(const SearchLine& line, const AssumedJob& assumed, const SearchResult& result) {
-  if (line.save.empty() || result.layouts.empty()) {
+  if (line.save.empty()) {
     return kExitDone;
   }
-  const Estimate& best = result.layouts.front().estimate;
+  if (result.best() == nullptr) {
+    std::fprintf(stderr, "foretrain: nothing fits, %s is not written\n", line.save.c_str());
+    return kExitDone;
+  }
+  const Estimate& best = result.best()->estimate;
   Layout layout = best.layout;
   layout.recompute_layers = best.recompute_layers;
   return write_output(
@@ -112,6 +159,8 @@ int cmd_search(int argc, char** argv) {
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
   }
+  line.job.model = from_anywhere(line.job.model);  // the best may be saved anywhere
+  line.job.topology = from_anywhere(line.job.topology);
   const Expected<AssumedJob> assumed = read_job_line(line.job);
   Faults faults = assumed ? Faults{} : assumed.error();
   const SearchOptions options = options_of(line, assumed, faults.list);
@@ -131,14 +180,14 @@ int cmd_search(int argc, char** argv) {
       return status;
     }
   }
-  if (line.job.json != "-" && line.save != "-") {
-    const SearchPage page{line.top, next_command(line, *result)};
+  if (line.job.json != "-" && (line.save != "-" || result->best() == nullptr)) {
+    const SearchPage page{line.top, next_command(line, *assumed, *result)};
     const int status = write_output("-", search_text(assumed->job, options, *result, page));
     if (status != kExitDone) {
       return status;
     }
   }
-  return result->layouts.empty() ? kExitNegative : kExitDone;
+  return result->best() == nullptr ? kExitNegative : kExitDone;
 }
 
 }  // namespace foretrain

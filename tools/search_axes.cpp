@@ -1,6 +1,7 @@
 #include "tools/search_axes.h"
 
 #include "tools/output.h"
+#include "tools/typed.h"
 
 #include "sim/base/edit_distance.h"
 
@@ -111,6 +112,20 @@ void add_axes_options(CLI::App& app, AxesLine& line) {
       ->type_name("TP,CP,PP")
       ->take_all()
       ->expected(1);
+}
+
+std::string axes_words(const AxesLine& line) {
+  std::string words;
+  const auto add = [&words](const char* option, const std::string& value) {
+    words += value.empty() ? "" : std::string(" ") + option + " " + shell_word(value);
+  };
+  add("--micro-batch-sizes", line.micro_batch_sizes);
+  add("--vpp", line.vpp);
+  add("--recompute", line.recompute);
+  add("--sharding", line.sharding);
+  add("--schedules", line.schedules);
+  add("--orders", line.orders);
+  return words + (line.uneven ? " --uneven" : "");
 }
 
 SearchAxes read_axes(const AxesLine& line, std::vector<Diagnostic>& faults) {

@@ -24,6 +24,9 @@ struct AxesLine {
 /// --show to a command.
 void add_axes_options(CLI::App& app, AxesLine& line);
 
+/// The options of the axes as typed, a space before each; not --show.
+std::string axes_words(const AxesLine& line);
+
 /// The axes; every text that is no value of its axis is added to the faults.
 SearchAxes read_axes(const AxesLine& line, std::vector<Diagnostic>& faults);
 

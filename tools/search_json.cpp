@@ -37,22 +37,39 @@ ordered_json shown_json(const ShownLayout& shown) {
           {"reason", shown.reason}};
 }
 
-ordered_json nearest_json(const std::optional<Estimate>& nearest) {
+/// Says so where a layout that is offered cannot be simulated.
+void add_not_simulated(const TrainingJob& job,
+                       const SearchOptions& options,
+                       const Estimate& estimate,
+                       ordered_json& json) {
+  const std::string why = why_not_simulated(job, estimate, options.assumptions);
+  if (!why.empty()) {
+    json["not_simulated"] = why;
+  }
+}
+
+ordered_json nearest_json(const TrainingJob& job,
+                          const SearchOptions& options,
+                          const std::optional<Estimate>& nearest) {
   if (!nearest) {
     return nullptr;
   }
   ordered_json json = judged(*nearest);
+  add_not_simulated(job, options, *nearest, json);
   json["shortfall_bytes"] = bytes_json(nearest->memory.total() - nearest->memory_limit);
   return json;
 }
 
-ordered_json smallest_json(const std::optional<Estimate>& smallest) {
+ordered_json smallest_json(const TrainingJob& job,
+                           const SearchOptions& options,
+                           const std::optional<Estimate>& smallest) {
   if (!smallest) {
     return nullptr;
   }
   const Layout& layout = smallest->layout;
   ordered_json json = {{"gpus", layout.tp * layout.cp * layout.pp * layout.dp}};
   json.update(judged(*smallest));
+  add_not_simulated(job, options, *smallest, json);
   return json;
 }
 
@@ -78,13 +95,17 @@ ordered_json search_json(const TrainingJob& job,
     json["shown"].push_back(shown_json(shown));
   }
   json["reason"] = result.reason;
+  json["way_out"] = ordered_json::array();
+  for (const SearchChange& change : result.way_out) {
+    json["way_out"].push_back({{"option", change.option}, {"value", change.value}});
+  }
   json["exclusions"] = ordered_json::array();
   for (const Exclusion& exclusion : result.exclusions) {
     json["exclusions"].push_back(
         {{"rule", exclusion.rule}, {"layouts", exclusion.layouts}, {"way_out", exclusion.way_out}});
   }
-  json["nearest"] = nearest_json(result.nearest);
-  json["smallest_cluster"] = smallest_json(result.smallest);
+  json["nearest"] = nearest_json(job, options, result.nearest);
+  json["smallest_cluster"] = smallest_json(job, options, result.smallest);
   json["axes"] = axes_json(options.axes);
   json["assumptions"] = assumptions_json(options.assumptions, Layout{}, job.model);
   for (const char* const axis : {"sharding", "vpp", "recompute_layers"}) {

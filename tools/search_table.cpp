@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
+#include <utility>
 
 namespace foretrain {
 namespace {
@@ -17,6 +19,7 @@ struct SearchColumn {
   std::string heading;
   std::function<std::string(const Row&)> cell;
   bool only_if_unusual = false;  ///< left out where every row has the default's text
+  int leaves = 0;                ///< where the page is too narrow, the lowest above 0 first
 };
 
 template <typename Cell>
@@ -29,20 +32,21 @@ std::string verdict(const SimulatedLayout& simulated) {
 }
 
 void add_layout(std::vector<SearchColumn>& columns) {
-  const auto degree = [&columns](const char* name, std::int64_t Layout::*member, bool unusual) {
+  const auto degree = [&columns](const char* name, std::int64_t Layout::*member, int leaves) {
     columns.push_back(
         {"",
          name,
          [member](const Row& row) { return std::to_string(row.estimate.layout.*member); },
-         unusual});
+         leaves > 0,
+         leaves});
   };
-  degree("tp", &Layout::tp, false);
-  degree("cp", &Layout::cp, false);
-  degree("pp", &Layout::pp, false);
-  degree("dp", &Layout::dp, false);
-  degree("ep", &Layout::ep, true);
-  degree("vpp", &Layout::vpp, true);
-  degree("micro-batch", &Layout::micro_batch_size, true);
+  degree("tp", &Layout::tp, 0);
+  degree("cp", &Layout::cp, 0);
+  degree("pp", &Layout::pp, 0);
+  degree("dp", &Layout::dp, 0);
+  degree("ep", &Layout::ep, 6);
+  degree("vpp", &Layout::vpp, 5);
+  degree("micro-batch", &Layout::micro_batch_size, 4);
   columns.push_back({"",
                      "sharding",
                      [](const Row& row) {
@@ -50,10 +54,12 @@ void add_layout(std::vector<SearchColumn>& columns) {
                        return std::string(
                            kNames[static_cast<std::size_t>(row.estimate.layout.sharding)]);
                      },
-                     true});
+                     true,
+                     3});
   columns.push_back(
-      {"", "schedule", [](const Row& row) { return row.estimate.layout.schedule; }, true});
-  columns.push_back({"", "order", [](const Row& row) { return row.estimate.layout.order; }, true});
+      {"", "schedule", [](const Row& row) { return row.estimate.layout.schedule; }, true, 2});
+  columns.push_back(
+      {"", "order", [](const Row& row) { return row.estimate.layout.order; }, true, 1});
 }
 
 void add_estimate(bool simulated, std::vector<SearchColumn>& columns) {
@@ -137,14 +143,10 @@ std::vector<std::string> lines_of(const std::vector<SearchColumn>& columns,
   return lines;
 }
 
-}  // namespace
-
-std::string search_table(const std::vector<const RankedLayout*>& rows, bool simulated, int width) {
-  std::vector<SearchColumn> columns = columns_of(simulated);
-  columns.erase(std::remove_if(columns.begin(),
-                               columns.end(),
-                               [&](const SearchColumn& column) { return !is_shown(column, rows); }),
-                columns.end());
+/// The table as wide as it may be, or as narrow as it can.
+std::vector<std::string> fitted(const std::vector<SearchColumn>& columns,
+                                const std::vector<const Row*>& rows,
+                                int width) {
   std::vector<std::string> lines;
   for (const TableGaps gaps :
        {TableGaps{2, 4}, TableGaps{2, 3}, TableGaps{2, 2}, TableGaps{1, 3}, TableGaps{1, 2}}) {
@@ -153,11 +155,75 @@ std::string search_table(const std::vector<const RankedLayout*>& rows, bool simu
       break;
     }
   }
+  return lines;
+}
+
+/// Takes out the column that leaves first; nothing where all must stay.
+std::optional<SearchColumn> take_out(std::vector<SearchColumn>& columns) {
+  auto first = columns.end();
+  for (auto at = columns.begin(); at != columns.end(); ++at) {
+    if (at->leaves > 0 && (first == columns.end() || at->leaves < first->leaves)) {
+      first = at;
+    }
+  }
+  if (first == columns.end()) {
+    return std::nullopt;
+  }
+  SearchColumn column = *first;
+  columns.erase(first);
+  return column;
+}
+
+/// What the columns that left would say: once where every row says the same.
+std::string below(const std::vector<SearchColumn>& left, const std::vector<const Row*>& rows) {
+  std::string of_all;
+  std::vector<std::string> of_row(rows.size());
+  const auto add = [](const SearchColumn& column, const Row& row, std::string& text) {
+    text += (text.empty() ? "" : " · ") + column.heading + " " + column.cell(row);
+  };
+  for (const SearchColumn& column : left) {
+    const std::string one = column.cell(*rows.front());
+    if (std::all_of(
+            rows.begin(), rows.end(), [&](const Row* row) { return column.cell(*row) == one; })) {
+      add(column, *rows.front(), of_all);
+      continue;
+    }
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      add(column, *rows[row], of_row[row]);
+    }
+  }
+  std::string text = of_all.empty() ? "" : " all  " + of_all + "\n";
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    if (!of_row[row].empty()) {
+      text += pad(with_commas(rows[row]->rank), 4, true) + "  " + of_row[row] + "\n";
+    }
+  }
+  return text.empty() ? "" : "\n" + text;
+}
+
+}  // namespace
+
+std::string search_table(const std::vector<const RankedLayout*>& rows, bool simulated, int width) {
+  std::vector<SearchColumn> columns = columns_of(simulated);
+  columns.erase(std::remove_if(columns.begin(),
+                               columns.end(),
+                               [&](const SearchColumn& column) { return !is_shown(column, rows); }),
+                columns.end());
+  std::vector<SearchColumn> left;
+  std::vector<std::string> lines = fitted(columns, rows, width);
+  while (display_width(lines[1]) > width) {
+    std::optional<SearchColumn> column = take_out(columns);
+    if (!column) {
+      break;
+    }
+    left.insert(left.begin(), *std::move(column));
+    lines = fitted(columns, rows, width);
+  }
   std::string text;
   for (const std::string& line : lines) {
     text += line + "\n";
   }
-  return text;
+  return text + below(left, rows);
 }
 
 }  // namespace foretrain

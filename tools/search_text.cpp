@@ -90,22 +90,24 @@ std::string paragraphs(const std::string& label, const std::string& reason, int 
 
 std::string title(const TrainingJob& job,
                   const SearchOptions& options,
-                  const SearchResult& result) {
+                  const SearchResult& result,
+                  int width) {
   const std::int64_t per_node = job.hardware.gpus_per_node;
   const std::int64_t nodes = (job.gpus + per_node - 1) / per_node;
   const auto count = [](std::int64_t value, const std::string& noun) {
     return with_commas(value) + " " + plural(noun, value);
   };
-  std::string text = job.model_reference + " on " + with_commas(job.gpus) + " " +
-                     job.hardware.gpu.display_name + " (" + count(nodes, "node") + " x " +
-                     with_commas(per_node) + ") · " + count(job.sequence_length, "token") + " x " +
-                     count(job.global_batch_size, "sequence") + " a step\n";
+  const std::string subject = job.model_reference + " on " + with_commas(job.gpus) + " " +
+                              job.hardware.gpu.display_name + " (" + count(nodes, "node") + " x " +
+                              with_commas(per_node) + ") · " + count(job.sequence_length, "token") +
+                              " x " + count(job.global_batch_size, "sequence") + " a step";
   const auto fit = static_cast<std::int64_t>(result.layouts.size());
-  text += with_commas(fit) + " of " + count(result.examined, "combination") +
-          (fit == 1 ? " fits" : " fit") + " · " + with_commas(result.legal) +
-          (result.legal == 1 ? " keeps" : " keep") + " every rule · ";
-  return text + (options.simulate > 0 && fit > 0 ? "the best simulated and ranked again\n"
-                                                 : "closed form, nothing simulated\n");
+  std::string text = with_commas(fit) + " of " + count(result.examined, "combination") +
+                     (fit == 1 ? " fits" : " fit") + " · " + with_commas(result.legal) +
+                     (result.legal == 1 ? " keeps" : " keep") + " every rule · ";
+  text += options.simulate > 0 && fit > 0 ? "the best simulated and ranked again"
+                                          : "closed form, nothing simulated";
+  return paragraph("", subject, width, 0) + paragraph("", text, width, 0);
 }
 
 /// Layouts to show as rows: the best, then the ones asked for.
@@ -172,6 +174,31 @@ std::string not_simulated(const std::vector<const RankedLayout*>& list, int widt
   return text.empty() ? "" : "\n" + text;
 }
 
+/// Layouts that the closed form puts first and the simulation last.
+std::string refuted(const SearchResult& result, int width) {
+  constexpr std::int64_t kNamed = 3;
+  std::int64_t count = 0;
+  std::string named;
+  for (const RankedLayout& ranked : result.layouts) {
+    if (ranked.refuted() && ++count <= kNamed) {
+      named += (named.empty() ? "" : ", ") + layout_text(ranked.estimate.layout) + " (" +
+               (ranked.simulated->deadlock
+                    ? "deadlock"
+                    : gigabytes_text(static_cast<double>(ranked.simulated->memory_bytes))) +
+               ")";
+    }
+  }
+  if (count == 0) {
+    return "";
+  }
+  return "\n" + paragraph("",
+                          with_commas(count) + " " + plural("layout", count) +
+                              (count == 1 ? " does" : " do") + " not fit when simulated, and " +
+                              (count == 1 ? "stands" : "stand") + " last: " + named +
+                              (count > kNamed ? ", ..." : ""),
+                          width);
+}
+
 std::string absent(const SearchResult& result, int width) {
   std::string text;
   for (const ShownLayout& shown : result.shown) {
@@ -185,17 +212,23 @@ std::string absent(const SearchResult& result, int width) {
   return text;
 }
 
-std::string left_out_block(const SearchResult& result) {
+std::string left_out_block(const SearchResult& result, int width) {
   std::string text;
   for (const Exclusion& exclusion : result.exclusions) {
-    text += pad(text.empty() ? "left out" : "", kLabel) +
-            pad(with_commas(exclusion.layouts), 5, true) + "  " + exclusion.rule +
-            (exclusion.way_out.empty() ? "" : "; " + exclusion.way_out) + "\n";
+    const std::string label = pad(text.empty() ? "left out" : "", kLabel) +
+                              pad(with_commas(exclusion.layouts), 5, true) + "  ";
+    text += paragraph(label,
+                      exclusion.rule + (exclusion.way_out.empty() ? "" : "; " + exclusion.way_out),
+                      width,
+                      std::max(kLabel + 7, display_width(label)));
   }
   return text;
 }
 
-std::string smallest_block(const SearchResult& result, int width) {
+std::string smallest_block(const TrainingJob& job,
+                           const SearchOptions& options,
+                           const SearchResult& result,
+                           int width) {
   if (!result.smallest) {
     return paragraph("smallest",
                      "no cluster of up to " + with_commas(kLargestCluster) + " GPUs holds this job",
@@ -205,16 +238,21 @@ std::string smallest_block(const SearchResult& result, int width) {
   const Layout& layout = estimate.layout;
   const std::int64_t gpus = layout.tp * layout.cp * layout.pp * layout.dp;
   const std::string recompute = recompute_text(estimate);
+  const std::string why = result.refutes(layout)
+                              ? "does not fit when simulated"
+                              : why_not_simulated(job, estimate, options.assumptions);
   return paragraph("smallest",
                    with_commas(gpus) + " " + plural("GPU", gpus) +
-                       " hold this job: " + layout_text(layout) + " · " +
-                       gigabytes_text(estimate.memory.total()) + " of memory · MFU " +
-                       percent(estimate.mfu) + (recompute.empty() ? "" : " · " + recompute),
+                       (gpus == 1 ? " holds" : " hold") + " this job: " + layout_text(layout) +
+                       " · " + gigabytes_text(estimate.memory.total()) + " of memory · MFU " +
+                       percent(estimate.mfu) + (recompute.empty() ? "" : " · " + recompute) +
+                       (why.empty() ? "" : " · " + why),
                    width);
 }
 
 std::string assumed_block(const SearchOptions& options, int width) {
   const Assumptions& given = options.assumptions;
+  const std::int64_t fewest = std::llround(given.minimum_cp_tokens);
   return paragraph("assumed",
                    percent(given.efficiency, 0) + " of " + fixed(given.peak / 1e12, 0) +
                        " TFLOP/s · " + human_rate(given.node_bandwidth) + " a GPU inside a node, " +
@@ -222,9 +260,8 @@ std::string assumed_block(const SearchOptions& options, int width) {
                        gigabytes_text(given.memory * given.memory_fraction) + " of " +
                        gigabytes_text(given.memory) + " for states and activations · " +
                        fixed(given.weight_bytes + given.gradient_bytes + given.optimizer_bytes, 0) +
-                       " bytes a parameter · at least " +
-                       with_commas(std::llround(given.minimum_cp_tokens)) +
-                       " tokens a cp rank (--assume KEY=VALUE; all in --json)",
+                       " bytes a parameter · at least " + with_commas(fewest) + " " +
+                       plural("token", fewest) + " a cp rank (--assume KEY=VALUE; all in --json)",
                    width);
 }
 
@@ -235,17 +272,17 @@ std::string search_text(const TrainingJob& job,
                         const SearchResult& result,
                         const SearchPage& page) {
   const int width = page_width();
-  std::string text = title(job, options, result) + "\n";
+  std::string text = title(job, options, result, width) + "\n";
   const std::vector<const RankedLayout*> list = rows(result, page.top);
   if (!list.empty()) {
     text += search_table(list, options.simulate > 0, width) + not_simulated(list, width) +
-            shares_block(list, width) + "\n";
+            refuted(result, width) + shares_block(list, width) + "\n";
   }
   text += paragraphs("why", result.reason, width);
   text += absent(result, width);
-  text += left_out_block(result);
+  text += left_out_block(result, width);
   if (result.reason.empty()) {  // which says so too
-    text += smallest_block(result, width);
+    text += smallest_block(job, options, result, width);
   }
   text += assumed_block(options, width);
   return text + pad("next", kLabel) + page.next + "\n";  // one line, to be copied

@@ -20,6 +20,11 @@ constexpr const char* kEight =
     "--model llama3-8b --topology dgx-h100-ndr400 --gpus 8 --seq 8192 --gbs 64 ";
 constexpr const char* kTooSmall =
     "--model llama3-70b --topology dgx-a100-hdr200 --gpus 8 --seq 4096 --gbs 8 ";
+constexpr const char* kExperts =
+    "--model mixtral-8x7b --topology dgx-h100-ndr400 --gpus 64 --seq 8192 --gbs 512 ";
+constexpr const char* kEveryAxis =
+    "--micro-batch-sizes 2,4 --vpp 2,5 --schedules interleaved,gpipe --sharding zero2,zero3 "
+    "--orders tp-cp-pp-ep-dp,pp-tp-cp-ep-dp --uneven ";
 
 Outcome search(const std::string& arguments) {
   return test::run_program("search " + arguments);
@@ -79,7 +84,10 @@ TEST(SearchCommand, ThePageFitsAHundredColumnsAndSaysWhatToDoNext) {
   for (const std::string& line : {std::string(kSeventy) + "--closed-form",
                                   std::string(kSeventy) + "--show 8,2,1 --show 1,1,16",
                                   std::string(kEight),
-                                  std::string(kTooSmall)}) {
+                                  std::string(kTooSmall),
+                                  std::string(kSeventy) + kEveryAxis + "--closed-form",
+                                  std::string(kSeventy) + kEveryAxis + "--top 12 --show 8,1,8",
+                                  std::string(kExperts) + kEveryAxis + "--top 2"}) {
     const Outcome outcome = search(line + " 2>&1");
     std::istringstream lines(outcome.out);
     for (std::string text; std::getline(lines, text);) {
@@ -89,10 +97,37 @@ TEST(SearchCommand, ThePageFitsAHundredColumnsAndSaysWhatToDoNext) {
       }
       EXPECT_TRUE(columns <= 100 || text.starts_with("next ")) << text;
     }
+    EXPECT_GT(outcome.out.size(), 500U) << outcome.out;
     for (const char* part : {" combinations fit", "left out ", "smallest", "assumed ", "next "}) {
       EXPECT_TRUE(says(outcome.out, part)) << part << " in\n" << outcome.out;
     }
   }
+}
+
+TEST(SearchCommand, AxesWithoutRoomInTheTableStandBelowIt) {
+  const Outcome outcome = search(std::string(kSeventy) + kEveryAxis + "--top 3 --show 8,1,8");
+  EXPECT_TRUE(says(outcome.out, "schedule ")) << outcome.out;
+  EXPECT_TRUE(says(outcome.out, "order ")) << outcome.out;
+  EXPECT_TRUE(says(outcome.out, "sharding ")) << outcome.out;
+}
+
+TEST(SearchCommand, OneOfAKindIsSingular) {
+  const std::string one = "--topology dgx-h100-ndr400 --gpus 1 --seq 8192 ";
+  const Outcome fits =
+      search("--model llama3.2-1b " + one + "--gbs 8 --closed-form --assume minimum_cp_tokens=1");
+  EXPECT_TRUE(says(fits.out, "1 GPU as ") || says(fits.out, "1 GPU holds ")) << fits.out;
+  EXPECT_TRUE(says(fits.out, "at least 1 token a cp")) << fits.out;
+  const Outcome large = search("--model llama3-8b " + one + "--gbs 8");
+  EXPECT_TRUE(says(large.out, "here is 1 x 80.0 GB")) << large.out;
+  EXPECT_TRUE(says(large.out, " does not divide 1 GPU")) << large.out;
+}
+
+TEST(SearchCommand, NoThreadsAreAllCores) {
+  const std::string line = std::string(kEight) + "--top 2 --json - --threads ";
+  const Outcome all = search(line + "0");
+  EXPECT_EQ(all.code, 0);
+  EXPECT_EQ(all.out, search(line + "1").out);
+  EXPECT_EQ(search(line + "-1 2>&1").code, 2);
 }
 
 TEST(SearchCommand, TheTitleAndTheRowsAreTheChapters) {
