@@ -69,6 +69,19 @@ std::string set_words(const std::vector<std::string>& settings) {
   return text;
 }
 
+/// What to know of a layout that `run` cannot show.
+std::string unsimulated(const Scenario& scenario, const Estimate& estimate) {
+  TrainingJob job;
+  job.model_reference = scenario.model_reference;
+  job.topology = scenario.cluster.topology;
+  job.model = scenario.model;
+  job.hardware = scenario.cluster.hardware;
+  job.sequence_length = scenario.training.sequence_length;
+  job.global_batch_size = scenario.training.global_batch_size;
+  const std::string why = why_not_simulated(job, estimate, Assumptions{});
+  return why;
+}
+
 std::vector<std::string> smallest_cluster(const Scenario& scenario, const StepReport& report) {
   const std::string none = "no change was found that fits on " +
                            with_commas(scenario.cluster.gpus) + " " +
@@ -79,10 +92,14 @@ std::vector<std::string> smallest_cluster(const Scenario& scenario, const StepRe
   }
   const Layout& layout = smallest->layout;
   const std::int64_t gpus = layout.tp * layout.cp * layout.pp * layout.dp;
-  return {none,
-          "smallest cluster, by the closed form: " + with_commas(gpus) + " " + plural("GPU", gpus) +
-              " as " + to_string(layout) + ", " + gigabytes_text(smallest->memory.total()) +
-              " each"};
+  std::vector<std::string> notes = {none,
+                                    "smallest cluster, by the closed form: " + with_commas(gpus) +
+                                        " " + plural("GPU", gpus) + " as " + to_string(layout) +
+                                        ", " + gigabytes_text(smallest->memory.total()) + " each"};
+  if (const std::string why = unsimulated(scenario, *smallest); !why.empty()) {
+    notes.push_back("that layout cannot be run: " + why);
+  }
+  return notes;
 }
 
 }  // namespace

@@ -213,14 +213,18 @@ std::string absent(const SearchResult& result, int width) {
 }
 
 std::string left_out_block(const SearchResult& result, int width) {
+  int digits = 5;
+  for (const Exclusion& exclusion : result.exclusions) {
+    digits = std::max(digits, display_width(with_commas(exclusion.layouts)));
+  }
   std::string text;
   for (const Exclusion& exclusion : result.exclusions) {
     const std::string label = pad(text.empty() ? "left out" : "", kLabel) +
-                              pad(with_commas(exclusion.layouts), 5, true) + "  ";
+                              pad(with_commas(exclusion.layouts), digits, true) + "  ";
     text += paragraph(label,
                       exclusion.rule + (exclusion.way_out.empty() ? "" : "; " + exclusion.way_out),
                       width,
-                      std::max(kLabel + 7, display_width(label)));
+                      kLabel + digits + 2);
   }
   return text;
 }

@@ -292,6 +292,9 @@ std::span<const LayoutRule> layout_rules() {
 }
 
 std::string_view way_out(const SearchSubject& subject, const LayoutRule& rule) {
+  if (rule.broken == layers_left_over && has_chunks(subject)) {
+    return "fewer chunks may share them";
+  }
   const bool tried = rule.broken == layers_left_over && subject.axes.uneven_stages;
   return tried ? "" : rule.way_out;
 }

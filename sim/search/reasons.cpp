@@ -138,8 +138,9 @@ void add_binding(const SearchSubject& subject,
   const std::string words = words_of(relaxed(*binding, asked));
   const bool alone = binding->rules.size() == 1;
   sentences.add(names + ": " + text(binding->layouts) + of_all +
-                (alone ? " break this rule alone" : " break these rules alone") +
-                (words.empty() ? "" : ", with " + words + " they would not"));
+                (binding->layouts == 1 ? " breaks " : " break ") +
+                (alone ? "this rule alone" : "these rules alone") +
+                (words.empty() ? "" : ", but not with " + words));
 }
 
 /// The closed form's memory limit less by as much as it misses of the simulated layout that takes

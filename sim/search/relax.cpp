@@ -26,12 +26,17 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
 }  // namespace
 
 std::optional<SearchChange> share_layers(AskedSearch& asked, const Layout& layout) {
-  if (asked.axes.uneven_stages ||
-      !stages_divide(asked.job.model.layers, layout.pp, layout.vpp, true)) {
-    return std::nullopt;
+  const std::int64_t layers = asked.job.model.layers;
+  const bool uneven = asked.axes.uneven_stages;
+  if (!uneven && stages_divide(layers, layout.pp, layout.vpp, true)) {
+    asked.axes.uneven_stages = true;
+    return SearchChange{"--uneven", ""};
   }
-  asked.axes.uneven_stages = true;
-  return SearchChange{"--uneven", ""};
+  if (layout.vpp > 1 && stages_divide(layers, layout.pp, 1, uneven)) {
+    asked.axes.vpp = {1};
+    return SearchChange{"--vpp", "1"};
+  }
+  return std::nullopt;
 }
 
 std::optional<SearchChange> thinner_context(AskedSearch& asked, const Layout& layout) {

@@ -25,7 +25,7 @@ TEST(Binding, ChunksWithoutASchedule) {
   const SearchResult result = searched(job, options);
   expect_reason(result,
                 "vpp above 1 without interleaved: 31 of 120 combinations break this rule alone, "
-                "with --schedules interleaved they would not");
+                "but not with --schedules interleaved");
   EXPECT_EQ(result.reason.find("GPUs: "), std::string::npos) << result.reason;
   EXPECT_EQ(result.way_out, (std::vector<SearchChange>{{"--schedules", "interleaved"}}));
   options.axes.schedules = {"interleaved"};
@@ -51,6 +51,19 @@ TEST(Binding, TwoRulesAtOnce) {
                 "vpp above 1 without interleaved, and more layers to recompute than a stage "
                 "holds: 31 of 120 combinations break these rules alone");
   EXPECT_EQ(result.way_out.size(), 2U);
+}
+
+// 80 and 82 layers do not divide by three chunks.
+TEST(Binding, ChunksThatDoNotDivideTheLayers) {
+  const TrainingJob job = usual_job();
+  SearchOptions options = closed_form(job);
+  options.axes.vpp = {3};
+  options.axes.schedules = {"interleaved"};
+  const SearchResult result = searched(job, options);
+  expect_reason(result, "pp x vpp does not divide 80 layers: 36 of 120 combinations break this");
+  EXPECT_EQ(result.way_out, (std::vector<SearchChange>{{"--vpp", "1"}}));
+  options.axes.vpp = {1};
+  EXPECT_FALSE(searched(job, options).layouts.empty());
 }
 
 TEST(Binding, MoreMicroBatchesThanMayBe) {

@@ -131,7 +131,7 @@ TEST(Search, AShortListNamesWhatBindsIt) {
   // dp is a multiple of 3: of 20 products that divide 24, cp 1 or 2 and tp, pp up to 8 are 16, each
   // with 16 tokens or more; 7 sequences divide by none.
   EXPECT_NE(result.reason.find("dp does not divide 7 sequences: 16 of 120 combinations break this "
-                               "rule alone, with --gbs 24 they would not"),
+                               "rule alone, but not with --gbs 24"),
             std::string::npos)
       << result.reason;
   EXPECT_FALSE(result.nearest);
