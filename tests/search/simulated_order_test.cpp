@@ -80,6 +80,15 @@ TEST(SimulatedOrder, WhereNothingFitsItSaysSoAndNamesAClusterThatHoldsIt) {
   EXPECT_NE(result.reason.find("the closed form fits 2 layouts, none of them fits when simulated"),
             std::string::npos)
       << result.reason;
+  // What the closed form leaves out takes the same share of the cluster that is named.
+  double share = 0;
+  for (const RankedLayout& ranked : result.layouts) {
+    share = std::max(
+        share,
+        ranked.estimate.memory.total() / static_cast<double>(ranked.simulated->memory_bytes));
+  }
+  ASSERT_TRUE(result.smallest);
+  EXPECT_LE(result.smallest->memory.total(), 72e9 * share);
   ASSERT_EQ(result.way_out.size(), 1U);
   EXPECT_EQ(result.way_out[0].option, "--gpus");
   const TrainingJob larger = job_of("llama2-7b", std::stoll(result.way_out[0].value), 32768, 2);
