@@ -134,6 +134,9 @@ TEST(SearchNext, AModelsFileIsFoundFromWhereTheBestIsSaved) {
   std::string next = next_of(page.out);
   next.erase(next.find_last_not_of('\n') + 1);
   EXPECT_EQ(run_program(next + " 2>&1").code, 0) << next;
+  std::ifstream saved(file);
+  EXPECT_TRUE(json::parse(saved).at("model").get<std::string>().starts_with("/"))
+      << "holds from this directory only";
 }
 
 TEST(SearchNext, WhatCannotBeSimulatedSaysSoBesideTheSmallestCluster) {
