@@ -45,7 +45,8 @@ bool leaves_node(const Subject& subject, const Layout& layout) {
   return real(layout.tp) > subject.assumptions.gpus_per_node;
 }
 std::string node(const Subject& subject) {
-  return fixed(subject.assumptions.gpus_per_node, 0) + " GPUs of a node";
+  const double gpus = subject.assumptions.gpus_per_node;
+  return fixed(gpus, 0) + " " + plural("GPU", std::llround(gpus)) + " of a node";
 }
 std::string leaves_node_name(const Subject& subject) {
   return "tp is more than the " + node(subject);

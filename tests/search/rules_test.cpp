@@ -22,6 +22,8 @@ TEST(Rules, EachSaysItsNumbers) {
   SearchOptions small_nodes = options;
   small_nodes.assumptions.gpus_per_node = 4;
   EXPECT_EQ(reason_of_tp8(job, small_nodes), "tp 8 is more than the 4 GPUs of a node");
+  small_nodes.assumptions.gpus_per_node = 1;
+  EXPECT_EQ(reason_of_tp8(job, small_nodes), "tp 8 is more than the 1 GPU of a node");
 
   TrainingJob odd = job;
   odd.model.ffn = 14332;  // 4 x 3583
