@@ -10,6 +10,7 @@
 #include "foretrain/plan.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -83,6 +84,35 @@ PlanOptions read_options(const PlanLine& line, std::vector<Diagnostic>& faults) 
   return options;
 }
 
+/// The command line, to type again.
+TypedPlan typed(const PlanLine& line) {
+  const JobLine& job = line.job;
+  TypedPlan parts;
+  parts.before_gpus = {"--model " + shell_word(job.model),
+                       "--topology " + shell_word(job.topology)};
+  parts.after_gpus = {"--seq " + std::to_string(job.sequence_length),
+                      "--gbs " + std::to_string(job.global_batch_size)};
+  for (const std::string& key_value : job.assume) {
+    parts.assumed.push_back("--assume " + shell_word(key_value));
+  }
+  if (line.no_simulate) {
+    parts.plan_only.emplace_back("--no-simulate");
+  }
+  return parts;
+}
+
+/// Targets that are folders: told before anything is planned.
+int check_folders(const PlanLine& line) {
+  for (const std::string& target : {line.write, line.job.json}) {
+    std::error_code error;
+    if (std::filesystem::is_directory(target, error)) {
+      std::fprintf(stderr, "foretrain: %s is a folder; name a file in it\n", target.c_str());
+      return kExitFile;
+    }
+  }
+  return kExitDone;
+}
+
 /// The line of progress is gone before anything is printed.
 Expected<Plan> plan_with_progress(const TrainingJob& job, PlanOptions& options) {
   ProgressLine progress;
@@ -114,15 +144,13 @@ int finish(const PlanLine& line,
   }
   if (line.job.json != "-" && !(writes && line.write == "-")) {
     const std::string written = writes ? line.write : "";
-    const int status = write_output(
-        "-", plan_text(job, options, plan, job_words(line.job), written, page_width()));
+    const int status =
+        write_output("-", plan_text(job, options, plan, typed(line), written, page_width()));
     if (status != kExitDone) {
       return status;
     }
   }
-  const bool fits =
-      !plan.simulated || (plan.simulated->fits != Fit::kNo && !plan.simulated->deadlock);
-  return plan.feasible && fits ? kExitDone : kExitNegative;
+  return plan.feasible ? kExitDone : kExitNegative;
 }
 
 }  // namespace
@@ -144,6 +172,9 @@ int cmd_plan(int argc, char** argv) {
     Faults all = assumed ? Faults{} : assumed.error();
     all.list.insert(all.list.end(), faults.begin(), faults.end());
     return report_faults(all, "foretrain plan", line.job.json);
+  }
+  if (const int status = check_folders(line); status != kExitDone) {
+    return status;
   }
   options.assumptions = assumed->assumptions;
   const Expected<Plan> plan = plan_with_progress(assumed->job, options);

@@ -130,10 +130,12 @@ std::string misfit_lines(const EstimateAnswer& answer, int width) {
     items.push_back(way.key_values + " (" + gigabytes_text(way.estimate.memory.total()) + ", MFU " +
                     percent(way.estimate.mfu) + ")");
   }
-  return text + (items.empty()
-                     ? "  no sharding or recomputation makes it fit: raise tp, pp, cp or ep, "
-                       "or lower the micro-batch\n"
-                     : items_line("  fits with --assume ", items, width));
+  return text +
+         (items.empty()
+              ? std::string("  no sharding or recomputation makes it fit: raise tp, pp, ") +
+                    (estimate.layout.micro_batch_size > 1 ? "cp or ep, or lower the micro-batch\n"
+                                                          : "cp or ep\n")
+              : items_line("  fits with --assume ", items, width));
 }
 
 std::string shares_lines(const EstimateAnswer& answer, int width) {

@@ -1,6 +1,7 @@
 #include "tools/plan_text.h"
 
 #include "tools/estimate_output.h"
+#include "tools/typed.h"
 
 #include "sim/base/format.h"
 
@@ -86,7 +87,7 @@ std::string result_line(const std::string& name,
 }
 
 /// The estimate, and the simulation below it.
-std::string results_text(const TrainingJob& job, const Plan& plan, int width) {
+std::string results_text(const Plan& plan, int width) {
   const Estimate& estimate = plan.estimate;
   std::string page = "\n  " + pad("", 12) + pad("step", 10) + pad("MFU", 9) + "memory of a GPU\n";
   page += result_line(
@@ -94,26 +95,16 @@ std::string results_text(const TrainingJob& job, const Plan& plan, int width) {
       estimate.step_time_s,
       estimate.mfu,
       gigabytes(estimate.memory.total()) + " of " + gigabytes(estimate.memory_limit) + " usable");
-  if (plan.simulated && plan.simulated->deadlock) {
-    page += "  simulated   deadlock\n";
-  } else if (plan.simulated) {
+  if (plan.simulated) {
     const SimulatedLayout& run = *plan.simulated;
-    const char* const fits = run.fits == Fit::kYes          ? ", fits"
-                             : run.fits == Fit::kBorderline ? ", borderline"
-                                                            : ", does not fit";
+    const auto beside = gigabytes(static_cast<double>(run.context_bytes));
     page += result_line("simulated",
                         run.step_time_s,
                         run.mfu,
                         gigabytes(static_cast<double>(run.memory_bytes)) + " of " +
-                            gigabytes(static_cast<double>(job.hardware.gpu.memory_reported.value)) +
-                            fits);
-    if (run.fits == Fit::kNo) {
-      page += wrapped("  ",
-                      "the simulation counts logits and buffers that the estimate leaves out; run "
-                      "(below) names the smallest change that fits",
-                      2,
-                      width);
-    }
+                            gigabytes(static_cast<double>(run.memory_capacity)) +
+                            (run.fits == Fit::kBorderline ? ", borderline" : ", fits") + " with " +
+                            beside + " of context");
   } else if (!plan.not_simulated.empty()) {
     page += wrapped("  simulated   no: ", plan.not_simulated, 18, width);
   }
@@ -153,7 +144,6 @@ std::string answer(const Plan& plan, int width) {
   }
   const Estimate& estimate = plan.estimate;
   const std::string recomputed = recompute_text(estimate);
-  const bool ran = plan.simulated && !plan.simulated->deadlock;
   return wrapped("",
                  layout_text(estimate.layout) + " · zero1 · 1f1b · " +
                      with_commas(estimate.micro_batches) + " " +
@@ -163,44 +153,79 @@ std::string answer(const Plan& plan, int width) {
                  width) +
          "estimated: a step of " + seconds(estimate.step_time_s) + ", MFU " +
          percent(estimate.mfu) +
-         (ran ? "; simulated: " + seconds(plan.simulated->step_time_s) + ", " +
-                    percent(plan.simulated->mfu)
-              : "") +
+         (plan.simulated ? "; simulated: " + seconds(plan.simulated->step_time_s) + ", " +
+                               percent(plan.simulated->mfu)
+                         : "") +
          "\n";
 }
 
-/// A command to type, broken before an option, as a shell takes it, where the page is too narrow.
-std::string command_text(const std::string& command, int width) {
+/// A command to type, its parts in lines as a shell takes them, where the page is too narrow.
+std::string command_text(const std::vector<std::string>& parts, int width) {
   std::string page;
   std::string line = "  foretrain";
-  std::string rest = " " + command;
-  while (!rest.empty()) {
-    const std::string part = rest.substr(0, rest.find(" --", 1));
-    if (display_width(line + part) + 2 > width) {
+  for (const std::string& part : parts) {
+    if (display_width(line + " " + part) + 2 > width) {
       page += line + " \\\n";
       line = "     ";
     }
-    line += part;
-    rest = rest.substr(part.size());
+    line += " " + part;
   }
   return page + line + "\n";
 }
 
-std::string next_text(const Plan& plan,
-                      const std::string& line,
+void append(std::vector<std::string>& parts, const std::vector<std::string>& more) {
+  parts.insert(parts.end(), more.begin(), more.end());
+}
+
+/// The job's part of a command, on so many GPUs.
+std::vector<std::string> job_command(const std::string& command,
+                                     const TypedPlan& typed,
+                                     std::int64_t gpus) {
+  std::vector<std::string> parts = {command};
+  append(parts, typed.before_gpus);
+  parts.push_back("--gpus " + std::to_string(gpus));
+  append(parts, typed.after_gpus);
+  append(parts, typed.assumed);
+  return parts;
+}
+
+std::string next_text(const TrainingJob& job,
+                      const Plan& plan,
+                      const TypedPlan& typed,
                       const std::string& written,
                       int width) {
   const Layout& layout = plan.estimate.layout;
-  const std::string show = " --show " + std::to_string(layout.tp) + "," +
-                           std::to_string(layout.cp) + "," + std::to_string(layout.pp);
-  const std::string file = written.empty() ? "plan.json" : written;
+  const std::string file = written.empty() ? "plan.json" : file_word(written);
   std::string page = "\nnext\n";
   if (written.empty()) {
-    page += command_text("plan " + line + " --write " + file, width);
+    std::vector<std::string> write = job_command("plan", typed, job.gpus);
+    append(write, typed.plan_only);
+    write.push_back("--write " + file);
+    page += command_text(write, width);
   }
-  page += (plan.not_simulated.empty() ? "  foretrain run " : "  foretrain check ") + file + "\n";
-  page += "  foretrain estimate " + file + "\n";
-  return page + command_text("search " + line + show, width);
+  page += command_text({plan.runs ? "run" : "check", file}, width);
+  std::vector<std::string> estimate = {"estimate", file};
+  append(estimate, typed.assumed);
+  page += command_text(estimate, width);
+  std::vector<std::string> search = job_command("search", typed, job.gpus);
+  search.push_back("--show " + std::to_string(layout.tp) + "," + std::to_string(layout.cp) + "," +
+                   std::to_string(layout.pp));
+  return page + command_text(search, width);
+}
+
+/// On more GPUs, where the job has a layout.
+std::string ask_again_text(const TrainingJob& job,
+                           const Plan& plan,
+                           const TypedPlan& typed,
+                           int width) {
+  if (!plan.smallest) {
+    return "";
+  }
+  const Layout& layout = plan.smallest->layout;
+  const std::int64_t gpus = layout.tp * layout.cp * layout.pp * layout.dp;
+  std::vector<std::string> parts = job_command("plan", typed, gpus);
+  append(parts, typed.plan_only);
+  return gpus <= job.gpus ? "" : "\nnext\n" + command_text(parts, width);
 }
 
 }  // namespace
@@ -208,22 +233,18 @@ std::string next_text(const Plan& plan,
 std::string plan_text(const TrainingJob& job,
                       const PlanOptions& options,
                       const Plan& plan,
-                      const std::string& line,
+                      const TypedPlan& typed,
                       const std::string& written,
                       int width) {
   std::string page = heading(job, width) + answer(plan, width) + steps_text(plan, width);
   if (!plan.feasible) {
     page += "\n" + assumed_text(options.assumptions, width);
-    if (plan.smallest && plan.nearest) {
-      const Layout& layout = plan.smallest->layout;
-      page += "\nnext: ask again with --gpus " +
-              std::to_string(layout.tp * layout.cp * layout.pp * layout.dp) + "\n";
-    }
+    page += ask_again_text(job, plan, typed, width);
     return page;
   }
-  page += results_text(job, plan, width) + assumed_text(options.assumptions, width);
+  page += results_text(plan, width) + assumed_text(options.assumptions, width);
   page += written.empty() ? "\nscenario\n" : "\nscenario, written to " + written + "\n";
-  return page + plan.scenario + next_text(plan, line, written, width);
+  return page + plan.scenario + next_text(job, plan, typed, written, width);
 }
 
 }  // namespace foretrain

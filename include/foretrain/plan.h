@@ -42,12 +42,15 @@ struct TrainingTime {
   double tokens_per_s_per_gpu = 0;
   std::string basis;                  ///< whose MFU: "given", "simulated", "closed form", ...
   double days = 0;                    ///< on the job's GPUs
-  std::optional<double> gpus_needed;  ///< to keep the deadline; not whole
+  std::optional<double> gpus_needed;  ///< to keep the deadline at this MFU; not whole
+  /// On the fewest GPUs, at least so many, on which the job has a layout that shares its batch.
+  std::optional<Estimate> deadline_layout;
+  std::int64_t deadline_batch = 0;  ///< where none has: sequences that would do; 0: not known
 };
 
 struct Plan {
   std::vector<PlanStep> steps;
-  bool feasible = false;  ///< by the closed form
+  bool feasible = false;  ///< by the closed form, and by the simulation where there was one
   std::string reason;     ///< why not
   Estimate estimate;      ///< of the layout chosen; its `layout` is the plan's
   std::int64_t rank =
@@ -56,6 +59,7 @@ struct Plan {
   std::vector<RankedLayout> best;    ///< its first three, to measure beside the plan's
   std::optional<Estimate> nearest;   ///< where nothing fits: what misses by least
   std::optional<Estimate> smallest;  ///< where nothing fits: on the fewest GPUs that would do
+  bool runs = false;                 ///< whether the scenario can be simulated, asked for or not
   std::optional<SimulatedLayout> simulated;
   std::string not_simulated;         ///< why not, where simulation was asked for
   std::string scenario;              ///< JSON text, ready to run; empty where infeasible

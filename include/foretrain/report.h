@@ -121,6 +121,7 @@ struct StepReport {
   std::int64_t memory_peak = 0;
   std::int32_t memory_peak_stage = 0;
   std::int64_t memory_capacity = 0;
+  std::int64_t context_bytes = 0;  ///< beside the peak, for CUDA and NCCL
   Fit fits = Fit::kYes;
   std::vector<NetworkReport> network;
   std::vector<PathShare> critical_path;

@@ -71,7 +71,10 @@ struct SearchOptions {
 /// What the simulation says of a layout.
 struct SimulatedLayout {
   double step_time_s = 0, mfu = 0;
-  std::int64_t memory_bytes = 0;
+  std::int64_t memory_bytes = 0;     ///< peak of the heaviest stage
+  std::int64_t context_bytes = 0;    ///< what a GPU needs beside it, for CUDA and NCCL
+  std::int64_t memory_capacity = 0;  ///< of a GPU
+  StageMemory memory;                ///< the peak by its parts
   Fit fits = Fit::kYes;
   bool deadlock = false;
 };
@@ -150,12 +153,13 @@ Expected<SearchResult> search(const TrainingJob& job, const SearchOptions& optio
 /// Clusters up to this are looked at where nothing else is asked for.
 inline constexpr std::int64_t kLargestCluster = 131'072;
 
-/// The layout on the fewest GPUs that holds the job (any number of GPUs up to `most_gpus`), by the
+/// The layout on the fewest GPUs, from `least_gpus` to `most_gpus`, that holds the job, by the
 /// closed form; the faster of equals. Nothing when none does.
 std::optional<Estimate> smallest_that_fits(const TrainingJob& job,
                                            const SearchAxes& axes,
                                            const Assumptions& assumptions,
-                                           std::int64_t most_gpus = kLargestCluster);
+                                           std::int64_t most_gpus = kLargestCluster,
+                                           std::int64_t least_gpus = 1);
 
 /// A change of a scenario, as --set makes it.
 struct FittingChange {

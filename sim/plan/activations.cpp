@@ -14,7 +14,7 @@ double passes(const Board& board, const Layout& layout) {
 }
 
 std::string passes_text(double held, double layers) {
-  return held == 1 ? figure(layers) : "(" + figure(held) + " x " + figure(layers) + ")";
+  return held == 1 ? operand(layers) : "(" + operand(held) + " x " + operand(layers) + ")";
 }
 
 /// Layers to recompute, from what is too much and what one of them saves.
@@ -27,8 +27,8 @@ void add_recomputed(const Board& board, const Estimate& estimate, double excess,
     return;  // assumed to keep more recomputed than not
   }
   step.arithmetic.push_back(
-      "too much over what a recomputed layer saves: " + size_text(excess) + " / " +
-      size_text(saved) + " = " + figure(excess / saved) +
+      "too much over what a recomputed layer saves: " +
+      equation(size_operand(excess) + " / " + size_operand(saved), excess / saved) +
       (estimate.fits
            ? ", so " + figure(estimate.recompute_layers) + " of " + figure(layers) + " layers"
            : ", more than the " + figure(layers) + " layers of the stage"));
@@ -47,11 +47,13 @@ void decide_activations(Board& board) {
   PlanStep step;
   step.title = "Activations";
   step.question = "Do the activations fit beside the states, or are layers recomputed?";
-  step.arithmetic.push_back("states, the optimizer sharded: " + sharded_states_text(board, layout) +
-                            " = " + size_text(fixed_bytes));
+  step.arithmetic.push_back("states, the optimizer sharded: " +
+                            size_equation(sharded_states_text(board, layout), fixed_bytes));
   if (fixed_bytes < usable) {
-    step.arithmetic.push_back("left for activations: " + size_text(usable) + " - " +
-                              size_text(fixed_bytes) + " = " + size_text(usable - fixed_bytes));
+    step.arithmetic.push_back(
+        "left for activations: " +
+        size_equation(size_operand(usable) + " - " + size_operand(fixed_bytes),
+                      usable - fixed_bytes));
   }
   const std::string kept_layers = passes_text(held, layers);
   if (board.sizes.moe_share > 0) {
@@ -65,22 +67,29 @@ void decide_activations(Board& board) {
   step.arithmetic.push_back(
       formula +
       (layout.pp == 1 ? "one micro-batch: " : "min(p, m) micro-batches of L / p layers: ") +
-      kept_text(board, layout, kept_layers) + " = " + size_text(kept));
+      size_equation(kept_text(board, layout, kept_layers), kept));
   if (kept + fixed_bytes > usable && fixed_bytes < usable) {
     add_recomputed(board, estimate, kept + fixed_bytes - usable, step);
   }
+  const std::string so_far =
+      "at cp 1" +
+      (board.job.model.experts > 0 ? " and ep " + std::to_string(layout.ep) : std::string()) +
+      ", which the next step decides: ";
   const double share = static_cast<double>(estimate.recompute_layers) / layers;
   const std::string count = figure(estimate.recompute_layers) + " of " + figure(layers) + " layers";
-  step.decision = !estimate.fits
-                      ? "even with every layer recomputed it takes " +
-                            size_text(estimate.memory.total()) + " of " + size_text(usable)
-                  : estimate.recompute_layers == 0
-                      ? "nothing is recomputed: " + size_text(estimate.memory.total()) + " of " +
-                            size_text(usable)
-                      : "recompute " + count + ": a third more arithmetic there, " +
-                            percent(share / 3, 0) + " in all";
-  step.otherwise =
-      "a micro-batch of 2 sequences doubles them; sequence parallelism (counted) divides by tp";
+  step.decision = so_far;
+  step.decision += !estimate.fits
+                       ? "even with every layer recomputed it takes " +
+                             size_text(estimate.memory.total()) + " of " + size_text(usable)
+                   : estimate.recompute_layers == 0
+                       ? "nothing is recomputed: " + size_text(estimate.memory.total()) + " of " +
+                             size_text(usable)
+                       : "recompute " + count + ": a third more arithmetic there, " +
+                             percent(share / 3, 0) + " in all";
+  step.otherwise = std::string(board.job.global_batch_size / layout.dp % 2 == 0
+                                   ? "a micro-batch of 2 sequences doubles them"
+                                   : "a shorter sequence makes them smaller") +
+                   "; sequence parallelism (counted) divides by tp";
   board.plan.steps.push_back(std::move(step));
 }
 

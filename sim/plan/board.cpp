@@ -19,6 +19,8 @@ Board make_board(const TrainingJob& job, const PlanOptions& options, SearchResul
               std::move(found),
               {},
               1,
+              {},
+              {},
               {}};
   board.layout = layout_with(board, 1, 1, 1, 1);
   return board;
@@ -70,14 +72,14 @@ double sharded_states(const Board& board, const Layout& layout) {
 
 std::string sharded_states_text(const Board& board, const Layout& layout) {
   const Assumptions& given = board.given;
-  const std::string kept = figure(given.weight_bytes + given.gradient_bytes);
-  const std::string optimizer = " + " + figure(given.optimizer_bytes) + " x " +
-                                figure(given.parameters) + over({board.job.gpus});
+  const std::string kept = operand(given.weight_bytes + given.gradient_bytes);
+  const std::string optimizer = " + " + operand(given.optimizer_bytes) + " x " +
+                                operand(given.parameters) + over({board.job.gpus});
   if (given.expert_parameters <= 0) {
-    return kept + " x " + figure(given.parameters) + over({layout.tp, layout.pp}) + optimizer;
+    return kept + " x " + operand(given.parameters) + over({layout.tp, layout.pp}) + optimizer;
   }
-  return kept + " x (" + figure(given.parameters - given.expert_parameters) + over({layout.tp}) +
-         " + " + figure(given.expert_parameters) + over({layout.ep}) + ")" + over({layout.pp}) +
+  return kept + " x (" + operand(given.parameters - given.expert_parameters) + over({layout.tp}) +
+         " + " + operand(given.expert_parameters) + over({layout.ep}) + ")" + over({layout.pp}) +
          optimizer;
 }
 
@@ -116,14 +118,21 @@ std::string token_layers(const Board& board, const Layout& layout, const std::st
 
 std::string kept_text(const Board& board, const Layout& layout, const std::string& layers) {
   if (board.sizes.moe_share > 0) {
-    return figure(kept_per_token(board, layout)) + " x " + tokens_text(board, layout) + " x " +
+    return operand(kept_per_token(board, layout)) + " x " + tokens_text(board, layout) + " x " +
            layers + over({layout.tp});
   }
-  return figure(board.given.activation_bytes) + " x " + token_layers(board, layout, layers);
+  return operand(board.given.activation_bytes) + " x " + token_layers(board, layout, layers);
 }
 
 std::string recomputed_text(const Board& board, const Layout& layout, const std::string& layers) {
-  return figure(board.given.recomputed_bytes) + " x " + token_layers(board, layout, layers);
+  return operand(board.given.recomputed_bytes) + " x " + token_layers(board, layout, layers);
+}
+
+bool same_plan(const Estimate& a, const Estimate& b) {
+  const Layout& x = a.layout;
+  const Layout& y = b.layout;
+  return x.tp == y.tp && x.cp == y.cp && x.pp == y.pp && x.dp == y.dp && x.ep == y.ep &&
+         a.recompute_layers == b.recompute_layers;
 }
 
 std::vector<Diagnostic> layout_faults(const Board& board, const Layout& layout) {

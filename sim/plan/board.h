@@ -8,6 +8,9 @@
 
 namespace foretrain {
 
+/// Stands in a step's text for the number of the step "Measure".
+inline constexpr const char* kMeasureIt = "measure it (step @)";
+
 /// What is known, and what is decided so far.
 struct Board {
   const TrainingJob& job;
@@ -18,6 +21,8 @@ struct Board {
   SearchResult found;       ///< every layout by the closed form
   Layout layout;            ///< decided so far: degrees still open are 1, dp is what they leave
   std::int64_t spread = 1;  ///< ep that steps before the experts' count on
+  std::vector<Estimate> offered;  ///< what steps say might be faster, to be measured
+  std::vector<Estimate> refused;  ///< those that do not fit when simulated
   Plan plan;
 };
 
@@ -53,6 +58,12 @@ std::string recomputed_text(const Board& board, const Layout& layout, const std:
 /// Bytes a token keeps in the mean layer, over all of tp: 34 h where no layer has experts.
 double kept_per_token(const Board& board, const Layout& layout);
 
+/// Whether two are one layout, recomputed layers included.
+bool same_plan(const Estimate& a, const Estimate& b);
+
+/// Whether it was simulated and did not fit.
+bool is_refused(const Board& board, const Estimate& estimate);
+
 /// What a scenario of the layout is refused for; empty where it is legal.
 std::vector<Diagnostic> layout_faults(const Board& board, const Layout& layout);
 
@@ -74,11 +85,13 @@ void decide_tensor(Board& board);
 void decide_pipeline(Board& board);
 void decide_activations(Board& board);
 void decide_context(Board& board);
-void decide_data(Board& board);  ///< also settles what is legal: the estimate and `feasible`
+void decide_data(Board& board);       ///< also settles what is legal: the estimate and `feasible`
+void settle_simulated(Board& board);  ///< adds a step only where the simulation does not fit
 void decide_micro_batches(Board& board);
 void decide_balance(Board& board);
 void decide_measure(Board& board);
 void explain_nothing_fits(Board& board);
 void reckon_time(Board& board);
+void add_deadline(const Board& board, TrainingTime& time, PlanStep& step);
 
 }  // namespace foretrain

@@ -49,9 +49,9 @@ std::string cp_text(const Board& board, const Estimate& estimate) {
   const double layers = estimate.stage_layers;
   const double held = in_flight(layout, rank_share(board.sizes, board.given, layout).micro_batches);
   const std::string kept =
-      held == 1 ? figure(layers) : "(" + figure(held) + " x " + figure(layers) + ")";
-  return "cp " + std::to_string(layout.cp) + ": " + kept_text(board, layout, kept) + " = " +
-         size_text(held * kept_bytes(board, layout, layers)) +
+      held == 1 ? operand(layers) : "(" + operand(held) + " x " + operand(layers) + ")";
+  return "cp " + std::to_string(layout.cp) + ": " +
+         size_equation(kept_text(board, layout, kept), held * kept_bytes(board, layout, layers)) +
          (estimate.fits ? ", recompute " + figure(estimate.recompute_layers) + " of " +
                               figure(layers) + ", MFU " + percent(estimate.mfu)
                         : ", too much however recomputed") +
@@ -75,10 +75,11 @@ void choose_cp(Board& board, PlanStep& step) {
       enough ? rungs.back() : *std::max_element(rungs.begin(), rungs.end(), slower);
   const std::string degree = "cp " + std::to_string(best.layout.cp);
   if (rungs.size() == 1) {
-    step.arithmetic.push_back(
-        "half the sequence: " + std::to_string(board.job.sequence_length) +
-        " / 2 = " + figure(static_cast<double>(board.job.sequence_length) / 2) +
-        " tokens a rank; worth it from " + figure(board.given.minimum_cp_tokens));
+    step.arithmetic.push_back("half the sequence: " +
+                              equation(std::to_string(board.job.sequence_length) + " / 2",
+                                       static_cast<double>(board.job.sequence_length) / 2) +
+                              " tokens a rank; worth it from " +
+                              figure(board.given.minimum_cp_tokens));
     step.decision = degree + ": the sequence or the GPUs cannot be cut further; recompute";
   } else {
     step.decision =
@@ -95,8 +96,10 @@ std::string ep_text(const Board& board, const Estimate& estimate) {
   const std::string layers = std::to_string(board.job.model.layers);
   const double bytes =
       sharded_states(board, layout) + recomputed_bytes(board, layout, board.sizes.layers);
-  return "ep " + std::to_string(layout.ep) + ": " + sharded_states_text(board, layout) + " + " +
-         recomputed_text(board, layout, layers) + " = " + size_text(bytes) +
+  return "ep " + std::to_string(layout.ep) + ": " +
+         size_equation(
+             sharded_states_text(board, layout) + " + " + recomputed_text(board, layout, layers),
+             bytes) +
          (estimate.fits ? ", recompute " + figure(estimate.recompute_layers) + "/" +
                               figure(estimate.stage_layers)
                         : ", too much");
@@ -128,7 +131,7 @@ void choose_ep(Board& board, PlanStep& step) {
 }
 
 /// Where the sequence cannot be cut, splitting layers once more saves activations as well.
-std::string wider_tensor(const Board& board) {
+std::string wider_tensor(Board& board) {
   const Layout& layout = board.layout;
   const std::int64_t tp = 2 * layout.tp;
   if (!tp_is_legal(board, tp) || board.job.gpus % (tp * layout.cp * layout.pp) != 0 ||
@@ -137,16 +140,19 @@ std::string wider_tensor(const Board& board) {
   }
   const Estimate wider =
       board.estimator.estimate(layout_with(board, tp, layout.cp, layout.pp, layout.ep));
-  return !wider.fits ? ""
-                     : "tp " + std::to_string(tp) + " would recompute " +
-                           figure(wider.recompute_layers) + " of " + figure(wider.stage_layers) +
-                           " layers, MFU " + percent(wider.mfu) + " instead of " +
-                           percent(board.estimator.estimate(layout).mfu) + ": measure it (step 10)";
+  if (!wider.fits || !layout_faults(board, wider.layout).empty()) {
+    return "";
+  }
+  board.offered.push_back(wider);
+  return "tp " + std::to_string(tp) + " would recompute " + figure(wider.recompute_layers) +
+         " of " + figure(wider.stage_layers) + " layers, MFU " + percent(wider.mfu) +
+         " instead of " + percent(board.estimator.estimate(layout).mfu) + ": " + kMeasureIt;
 }
 
 }  // namespace
 
 void decide_context(Board& board) {
+  const Layout before = board.layout;
   const bool experts = board.job.model.experts > 0;
   PlanStep step;
   step.title = experts ? "Context and expert parallelism" : "Context parallelism";
@@ -170,6 +176,12 @@ void decide_context(Board& board) {
   }
   if (experts) {
     choose_ep(board, step);
+  }
+  if (const Estimate after = board.estimator.estimate(board.layout);
+      !(board.layout == before) && after.fits) {
+    step.decision += ". So a GPU takes " + size_text(after.memory.total()) + " and recomputes " +
+                     figure(after.recompute_layers) + " of " + figure(after.stage_layers) +
+                     " layers";
   }
   step.otherwise = wider_tensor(board);
   if (step.otherwise.empty()) {

@@ -37,14 +37,15 @@ const Estimate* nearest_found(const Board& board) {
 }
 
 /// "2-4": fewer stages that would fit and are legal, once the optimizer is sharded.
-std::string fewer_stages(const Board& board) {
+std::string fewer_stages(Board& board) {
   std::vector<std::int64_t> allowed;
   for (std::int64_t pp = 1; pp < board.layout.pp; pp *= 2) {
     const Layout layout = layout_with(board, board.layout.tp, board.layout.cp, pp, board.layout.ep);
     const bool shared = board.job.global_batch_size % layout.dp == 0;
     if (shared && pp_is_legal(board, layout.tp * layout.cp, pp) &&
-        board.estimator.estimate(layout).fits) {
+        board.estimator.estimate(layout).fits && layout_faults(board, layout).empty()) {
       allowed.push_back(pp);
+      board.offered.push_back(board.estimator.estimate(layout));
     }
   }
   return allowed.empty() ? ""
@@ -62,26 +63,28 @@ std::string fall_text(double from, double to) {
 }
 
 /// What sharding saves of this layout, and what it would allow.
-void add_sharding(const Board& board, PlanStep& step) {
+void add_sharding(Board& board, PlanStep& step) {
   const Layout& layout = board.layout;
   const double n = board.given.parameters;
   const double sharded = sharded_states(board, layout);
   const std::int64_t ranks = layout.dp * layout.cp;
   if (ranks == 1 || board.given.expert_parameters > 0) {
-    step.arithmetic.push_back("states: " + sharded_states_text(board, layout) + " = " +
-                              size_text(sharded));
+    step.arithmetic.push_back("states: " +
+                              size_equation(sharded_states_text(board, layout), sharded));
     step.decision += ranks == 1 ? "; nothing to shard over" : "";
     return;
   }
   const double whole = bytes_per_parameter(board) * n / static_cast<double>(layout.tp * layout.pp);
-  step.arithmetic.push_back("unsharded: " + figure(bytes_per_parameter(board)) + " x " + figure(n) +
-                            over({layout.tp, layout.pp}) + " = " + size_text(whole));
-  step.arithmetic.push_back("with ZeRO-1: " + sharded_states_text(board, layout) + " = " +
-                            size_text(sharded));
+  step.arithmetic.push_back("unsharded: " +
+                            size_equation(operand(bytes_per_parameter(board)) + " x " + operand(n) +
+                                              over({layout.tp, layout.pp}),
+                                          whole));
+  step.arithmetic.push_back("with ZeRO-1: " +
+                            size_equation(sharded_states_text(board, layout), sharded));
   step.decision += "; with ZeRO-1 its states fall " + fall_text(whole, sharded);
   if (const std::string fewer = fewer_stages(board); !fewer.empty()) {
     step.otherwise = "with ZeRO-1 pp could fall to " + fewer +
-                     ": a smaller bubble for more memory; measure it (step 10)";
+                     ": a smaller bubble for more memory; " + kMeasureIt;
   }
 }
 
@@ -114,9 +117,9 @@ void decide_data(Board& board) {
   step.arithmetic.push_back(std::to_string(board.job.gpus) +
                             shared_by({layout.tp, layout.cp, layout.pp}) + " = " +
                             std::to_string(layout.dp) + " " + plural("replica", layout.dp));
-  step.arithmetic.push_back("sequences of each a step: " + std::to_string(batch) +
-                            shared_by({layout.dp}) + " = " +
-                            figure(static_cast<double>(batch) / static_cast<double>(layout.dp)));
+  step.arithmetic.push_back("sequences of each a step: " +
+                            equation(std::to_string(batch) + shared_by({layout.dp}),
+                                     static_cast<double>(batch) / static_cast<double>(layout.dp)));
   const std::vector<Diagnostic> faults = layout_faults(board, layout);
   const Estimate estimate = board.estimator.estimate(layout);
   if (!faults.empty()) {

@@ -1,10 +1,12 @@
 #include "sim/plan/figures.h"
 
+#include "sim/base/format.h"
+
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <vector>
+#include <string_view>
 
 namespace foretrain {
 namespace {
@@ -22,47 +24,143 @@ std::string shortest(double value) {
   return std::string(std::begin(text), end);
 }
 
-double board_value(double value, int digits = 3) {
-  const double exact = rounded_to(value, digits + 1);
-  return std::fabs(value - exact) <= 1e-9 * std::fabs(value) ? exact : rounded_to(value, digits);
+/// Three figures, a fourth where it makes the number exact.
+double board_value(double value) {
+  const double exact = rounded_to(value, 4);
+  return std::fabs(value - exact) <= 1e-9 * std::fabs(value) ? exact : rounded_to(value, 3);
 }
 
-}  // namespace
-
-std::string figure(double value) {
-  return figure(value, 3);
-}
-
-std::string figure(double value, int digits) {
+template <typename Round>
+std::string number_text(double value, const Round& round) {
   constexpr double kLong = 1e6;
   if (value == std::floor(value) && std::fabs(value) < kLong) {
     return shortest(value);
   }
-  double shown = board_value(value, digits);
+  double shown = round(value);
   int exponent = 0;
   while (std::fabs(value) >= kLong && std::fabs(shown) >= 1000) {
-    shown = board_value(shown / 1000, digits);
+    shown = round(shown / 1000);
     exponent += 3;
   }
   return shortest(shown) + (exponent > 0 ? "e" + std::to_string(exponent) : "");
+}
+
+struct ByteUnit {
+  double size;
+  std::string_view name;
+};
+constexpr ByteUnit kByteUnits[] = {{1e12, " TB"}, {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}};
+
+template <typename Round>
+std::string bytes_text(double bytes, const Round& round) {
+  for (const ByteUnit& unit : kByteUnits) {
+    if (rounded_to(bytes, 3) >= unit.size) {
+      return shortest(round(bytes / unit.size)) + std::string(unit.name);
+    }
+  }
+  return shortest(round(bytes)) + " B";
+}
+
+/// Reads an expression from its first sign to its last.
+class Reckoning {
+ public:
+  explicit Reckoning(std::string_view rest) : rest_(rest) {}
+
+  double sum() {
+    double value = product();
+    for (;;) {
+      if (takes(" + ")) {
+        value += product();
+      } else if (takes(" - ")) {
+        value -= product();
+      } else {
+        return value;
+      }
+    }
+  }
+
+ private:
+  double product() {
+    double value = factor();
+    for (;;) {
+      if (takes(" x ")) {
+        value *= factor();
+      } else if (takes(" / ") || takes("/")) {
+        value /= factor();
+      } else {
+        return value;
+      }
+    }
+  }
+
+  double factor() {
+    if (takes("(")) {
+      const double value = sum();
+      takes(")");
+      return value;
+    }
+    double value = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    for (const ByteUnit& unit : kByteUnits) {
+      value *= takes(unit.name) ? unit.size : 1;
+    }
+    return value;
+  }
+
+  bool takes(std::string_view what) {
+    const bool found = rest_.starts_with(what);
+    rest_.remove_prefix(found ? what.size() : 0);
+    return found;
+  }
+
+  std::string_view rest_;
+};
+
+}  // namespace
+
+std::string figure(double value) {
+  return number_text(value, board_value);
 }
 
 std::string figure(std::int64_t value) {
   return figure(static_cast<double>(value));
 }
 
+std::string operand(double value, int digits) {
+  return number_text(value, [digits](double exact) { return rounded_to(exact, digits); });
+}
+
 std::string size_text(double bytes) {
-  struct Unit {
-    double size;
-    const char* name;
-  };
-  static constexpr Unit kUnits[] = {{1e12, " TB"}, {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}};
-  for (const Unit& unit : kUnits) {
-    if (rounded_to(bytes, 3) >= unit.size) {
-      return shortest(board_value(bytes / unit.size)) + unit.name;
-    }
-  }
-  return shortest(board_value(bytes)) + " B";
+  return bytes_text(bytes, board_value);
+}
+
+std::string size_operand(double bytes) {
+  return bytes_text(bytes, [](double exact) { return rounded_to(exact, 4); });
+}
+
+double reckoned(const std::string& expression) {
+  return Reckoning(expression).sum();
+}
+
+double outcome(const std::string& expression, double value) {
+  const double printed = reckoned(expression);
+  const bool exact = std::fabs(printed - value) <= 1e-9 * std::fabs(value);
+  return exact ? value : rounded_to(printed, 3);
+}
+
+std::string equation(const std::string& expression, double value) {
+  return expression + " = " + figure(outcome(expression, value));
+}
+
+std::string size_equation(const std::string& expression, double bytes) {
+  return expression + " = " + size_text(outcome(expression, bytes));
+}
+
+std::string percent_equation(const std::string& expression, double fraction, int decimals) {
+  const double printed = reckoned(expression);
+  const bool exact = std::fabs(printed - fraction) <= 1e-9 * std::fabs(fraction);
+  return expression + " = " + percent(exact ? fraction : printed, decimals);
 }
 
 std::string over(std::initializer_list<std::int64_t> factors) {

@@ -4,16 +4,13 @@
 #include "sim/plan/figures.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace foretrain {
 namespace {
 
 constexpr std::size_t kBest = 3;
-
-bool same_degrees(const Layout& a, const Layout& b) {
-  return a.tp == b.tp && a.cp == b.cp && a.pp == b.pp && a.dp == b.dp && a.ep == b.ep;
-}
 
 /// Three figures, so that the column is straight: "5.31 s", "20.0 s", "104 s".
 std::string step_text(double seconds) {
@@ -70,7 +67,7 @@ std::string shareable_text(const Board& board) {
   }
   const std::int64_t lower = batch / layout.dp * layout.dp;
   return "no layout on " + count_text(board.job.gpus, "GPU") + " shares this batch: take " +
-         (gpus.empty() ? "" : gpus + " GPUs, or ") + "a batch of " +
+         (gpus.empty() ? "" : gpus + (gpus == "1" ? " GPU, or " : " GPUs, or ")) + "a batch of " +
          (lower > 0 ? with_commas(lower) + " or " : std::string()) +
          count_text(lower + layout.dp, "sequence");
 }
@@ -80,8 +77,10 @@ std::string reason_nothing_fits(const Board& board) {
   const double total = bytes_per_parameter(board) * board.given.parameters;
   const double all = usable_bytes(board) * static_cast<double>(board.job.gpus);
   if (total > all) {
-    return figure(bytes_per_parameter(board)) + " x " + figure(board.given.parameters) + " = " +
-           size_text(total) + " of states, but " + count_text(board.job.gpus, "GPU") + " x " +
+    return size_equation(
+               operand(bytes_per_parameter(board)) + " x " + operand(board.given.parameters),
+               total) +
+           " of states, but " + count_text(board.job.gpus, "GPU") + " x " +
            size_text(usable_bytes(board)) + " = " + size_text(all);
   }
   return board.plan.reason.empty() ? board.found.reason : board.plan.reason;
@@ -95,38 +94,78 @@ std::string degrees_text(const Layout& layout) {
          (layout.ep > 1 ? " · ep " + std::to_string(layout.ep) : "");
 }
 
-void decide_measure(Board& board) {
+namespace {
+
+bool listed(const std::vector<RankedLayout>& list, const Estimate& estimate) {
+  return std::any_of(list.begin(), list.end(), [&](const RankedLayout& layout) {
+    return same_plan(layout.estimate, estimate);
+  });
+}
+
+/// The place of the plan in the search, and the best of the search that were not refused.
+void compare_with_search(Board& board) {
   Plan& plan = board.plan;
-  const std::vector<RankedLayout>& found = board.found.layouts;
-  plan.ranked = static_cast<std::int64_t>(found.size());
-  plan.best.assign(found.begin(),
-                   found.begin() + static_cast<std::ptrdiff_t>(std::min(kBest, found.size())));
-  for (const RankedLayout& layout : found) {
-    if (same_degrees(layout.estimate.layout, plan.estimate.layout)) {
+  plan.ranked = static_cast<std::int64_t>(board.found.layouts.size());
+  for (const RankedLayout& layout : board.found.layouts) {
+    if (same_plan(layout.estimate, plan.estimate)) {
       plan.rank = layout.closed_form_rank;
     }
+    if (plan.best.size() < kBest && !is_refused(board, layout.estimate)) {
+      plan.best.push_back(layout);
+    }
+  }
+}
+
+std::string measure_decision(const Board& board) {
+  const Plan& plan = board.plan;
+  const std::string among = " of " + count_text(plan.ranked, "layout") + " that fit";
+  const std::string refused =
+      board.refused.empty()
+          ? ""
+          : "; the simulation refused " +
+                std::string(plan.rank == 2 ? "the one before it" : "what is not listed");
+  if (plan.rank == 1) {
+    return plan.ranked == 1 ? "measure this plan: search finds no other layout that fits"
+                            : "measure this plan first: search also ranks it 1st" + among;
+  }
+  if (plan.rank > 1) {
+    return "measure these: search ranks this plan " + ordinal(plan.rank) + among +
+           ", by closed form" + refused;
+  }
+  return board.refused.empty()
+             ? "measure these: this plan lies outside the degrees that search looks at"
+             : "measure these: this plan recomputes more layers than search would, by closed form" +
+                   refused;
+}
+
+}  // namespace
+
+void decide_measure(Board& board) {
+  Plan& plan = board.plan;
+  compare_with_search(board);
+  std::vector<std::pair<std::string, const Estimate*>> rows = {{"this plan", &plan.estimate}};
+  for (const RankedLayout& layout : plan.best) {
+    if (!same_plan(layout.estimate, plan.estimate)) {
+      rows.emplace_back("search " + std::to_string(layout.closed_form_rank), &layout.estimate);
+    }
+  }
+  for (const Estimate& offer : board.offered) {
+    if (!same_plan(offer, plan.estimate) && !listed(plan.best, offer) &&
+        !is_refused(board, offer)) {
+      rows.emplace_back("offered", &offer);
+    }
+  }
+  int width = 0;
+  for (const auto& [name, estimate] : rows) {
+    width = std::max(width, display_width(degrees_text(estimate->layout)));
   }
   PlanStep step;
   step.title = "Measure";
   step.question = "Estimates only narrow the field: which layouts deserve a few dozen steps?";
-  int width = display_width(degrees_text(plan.estimate.layout));
-  for (const RankedLayout& layout : plan.best) {
-    width = std::max(width, display_width(degrees_text(layout.estimate.layout)));
+  for (const auto& [name, estimate] : rows) {
+    step.arithmetic.push_back(candidate_text(name, *estimate, width));
   }
-  step.arithmetic.push_back(candidate_text("this plan", plan.estimate, width));
-  for (std::size_t at = 0; at < plan.best.size(); ++at) {
-    const Estimate& estimate = plan.best[at].estimate;
-    if (!same_degrees(estimate.layout, plan.estimate.layout)) {
-      step.arithmetic.push_back(
-          candidate_text("search " + std::to_string(at + 1), estimate, width));
-    }
-  }
-  const std::string among = " of " + count_text(plan.ranked, "layout") + " that fit";
-  step.decision = plan.rank == 1 ? "measure this plan first: search also ranks it 1st" + among
-                  : plan.rank > 1
-                      ? "measure these: search ranks this plan " + ordinal(plan.rank) + among +
-                            ", by closed form"
-                      : "measure these: this plan lies outside the degrees that search looks at";
+  step.decision = measure_decision(board);
   step.otherwise =
       "a profile of a few steps: it shows which share of the estimate (below) is wrong";
   plan.steps.push_back(std::move(step));
@@ -151,7 +190,12 @@ void explain_nothing_fits(Board& board) {
                               size_text(plan.nearest->memory_limit) +
                               " a GPU, every layer recomputed");
   }
-  if (plan.smallest && rule.empty()) {
+  if (plan.smallest && !board.refused.empty()) {
+    const Layout& layout = plan.smallest->layout;
+    step.arithmetic.push_back("simulated on more GPUs: " + degrees_text(layout) + " fits");
+    step.decision += "; " + count_text(layout.tp * layout.cp * layout.pp * layout.dp, "GPU") +
+                     " hold this model, sequence and batch";
+  } else if (plan.smallest && rule.empty()) {
     const Layout& layout = plan.smallest->layout;
     const std::int64_t gpus = layout.tp * layout.cp * layout.pp * layout.dp;
     step.arithmetic.push_back("smallest: " + degrees_text(layout) + " takes " +

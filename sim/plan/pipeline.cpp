@@ -74,9 +74,9 @@ std::size_t choose_rung(const Board& board, const std::vector<PipelineRung>& run
 std::string states_text(const Board& board, const PipelineRung& rung) {
   const double total = bytes_per_parameter(board) * board.given.parameters;
   return "p " + std::to_string(rung.layout.pp) + ": " +
-         (has_experts(board) ? sharded_states_text(board, rung.layout)
-                             : figure(total) + over({rung.layout.tp, rung.layout.pp})) +
-         " = " + size_text(rung.states);
+         size_equation(has_experts(board) ? sharded_states_text(board, rung.layout)
+                                          : operand(total) + over({rung.layout.tp, rung.layout.pp}),
+                       rung.states);
 }
 
 /// A rung whose states fit says what its activations do.
@@ -91,26 +91,31 @@ void add_rung(const Board& board, const PipelineRung& rung, PlanStep& step) {
   step.arithmetic.push_back(
       has_experts(board)
           ? "  activations, every layer recomputed: " +
-                recomputed_text(board, rung.layout, layers) + " = " + size_text(rung.activations)
+                size_equation(recomputed_text(board, rung.layout, layers), rung.activations)
           : "  activations, p micro-batches of L / p layers: " +
-                kept_text(board, rung.layout, layers) + " = " + size_text(rung.activations));
-  step.arithmetic.push_back("  together: " + size_text(rung.states) + " + " +
-                            size_text(rung.activations) + " = " + size_text(rung.total()) +
-                            (rung.total() <= usable ? ", fits" : ", too much"));
+                size_equation(kept_text(board, rung.layout, layers), rung.activations));
+  step.arithmetic.push_back(
+      "  together: " +
+      size_equation(size_operand(rung.states) + " + " + size_operand(rung.activations),
+                    rung.total()) +
+      (rung.total() <= usable ? ", fits" : ", too much"));
 }
 
 void one_stage(Board& board, PlanStep& step) {
   const Layout& layout = board.layout;
   const double total = bytes_per_parameter(board) * board.given.parameters;
   if (!has_experts(board)) {
-    step.arithmetic.push_back("unsharded: " + figure(total) + over({layout.tp}) + " = " +
-                              size_text(total / static_cast<double>(layout.tp)));
+    step.arithmetic.push_back("unsharded: " +
+                              size_equation(operand(total) + shared_by({layout.tp}),
+                                            total / static_cast<double>(layout.tp)));
   }
   step.arithmetic.push_back(
-      "the optimizer sharded over all GPUs: " + sharded_states_text(board, layout) + " = " +
-      size_text(sharded_states(board, layout)));
+      "the optimizer sharded over all GPUs: " +
+      size_equation(sharded_states_text(board, layout), sharded_states(board, layout)));
   step.decision = "pp 1: a replica fits inside a node, so no bubble and no stages to balance";
-  step.otherwise = "with many micro-batches, fewer tp and a few stages may be faster: step 10";
+  step.otherwise =
+      std::string("with many micro-batches, fewer tp and a few stages may be faster: ") +
+      kMeasureIt;
 }
 
 std::string pipeline_decision(const Board& board, const PipelineRung& rung) {
@@ -164,7 +169,8 @@ void decide_pipeline(Board& board) {
   const bool enough = board.estimator.estimate(rung.layout).fits;
   step.decision = enough ? pipeline_decision(board, rung)
                          : "no depth fits: " + count_text(board.job.gpus, "GPU") +
-                               " allow pp up to " + std::to_string(rung.layout.pp) + " here";
+                               (board.job.gpus == 1 ? " allows" : " allow") + " pp up to " +
+                               std::to_string(rung.layout.pp) + " here";
   step.otherwise =
       "more memory a GPU, or sharding (step 7), allows fewer stages and a smaller "
       "bubble";

@@ -1,5 +1,7 @@
 #include "sim/plan/board.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 namespace foretrain {
@@ -14,15 +16,29 @@ SearchOptions search_options(const PlanOptions& options) {
   return wanted;
 }
 
-/// The plan's scenario, read back and run as any other.
-void simulate_plan(const PlanOptions& options, Plan& plan) {
-  const tl::expected<SimulatedLayout, std::string> simulated =
-      simulate_text(plan.scenario, options.progress);
-  if (simulated) {
-    plan.simulated = *simulated;
-  } else {
-    plan.not_simulated = simulated.error();
+/// Writes the number of the step "Measure" where texts refer to it; where there is none, nothing.
+void number_measure(Plan& plan) {
+  const std::string mark = " (step @)";
+  const auto measure = std::find_if(plan.steps.begin(), plan.steps.end(), [](const auto& step) {
+    return step.title == "Measure";
+  });
+  const std::string number =
+      measure == plan.steps.end()
+          ? ""
+          : " (step " + std::to_string(measure - plan.steps.begin() + 1) + ")";
+  for (PlanStep& step : plan.steps) {
+    for (std::string* text : {&step.decision, &step.otherwise}) {
+      if (const std::size_t at = text->find(mark); at != std::string::npos) {
+        text->replace(at, mark.size(), number);
+      }
+    }
   }
+}
+
+/// Whether `run` would take the scenario.
+bool can_run(const Plan& plan) {
+  const Expected<Scenario> scenario = parse_scenario(plan.scenario);
+  return plan.not_simulated.empty() && scenario && not_simulated(*scenario).empty();
 }
 
 }  // namespace
@@ -43,18 +59,20 @@ Expected<Plan> plan_layout(const TrainingJob& job, const PlanOptions& options) {
   decide_activations(board);
   decide_context(board);
   decide_data(board);
+  if (board.plan.feasible && options.simulate) {
+    settle_simulated(board);
+  }
   if (board.plan.feasible) {
     decide_micro_batches(board);
     decide_balance(board);
     decide_measure(board);
     board.plan.scenario = plan_scenario(board, board.plan.estimate);
-    if (options.simulate) {
-      simulate_plan(options, board.plan);
-    }
+    board.plan.runs = can_run(board.plan);
   } else {
     explain_nothing_fits(board);
   }
   reckon_time(board);
+  number_measure(board.plan);
   return std::move(board.plan);
 }
 

@@ -30,16 +30,17 @@ void add_bubble(const Board& board, std::int64_t m, PlanStep& step) {
   const std::string fill = std::to_string(pp - 1);
   const double idle = static_cast<double>(pp - 1);
   const double bubble = idle / static_cast<double>(m);
-  step.arithmetic.push_back("bubble, (p - 1) / m of the busy time: " + fill + "/" +
-                            std::to_string(m) + " = " + percent(bubble));
-  step.arithmetic.push_back("of the whole step, (p - 1) / (m + p - 1): " + fill + "/(" +
-                            std::to_string(m) + " + " + fill +
-                            ") = " + percent(idle / (static_cast<double>(m) + idle)));
+  step.arithmetic.push_back("bubble, (p - 1) / m of the busy time: " +
+                            percent_equation(fill + "/" + std::to_string(m), bubble));
+  step.arithmetic.push_back("of the whole step, (p - 1) / (m + p - 1): " +
+                            percent_equation(fill + "/(" + std::to_string(m) + " + " + fill + ")",
+                                             idle / (static_cast<double>(m) + idle)));
   const std::int64_t vpp = chunks_possible(board);
   if (vpp > 0) {
-    step.arithmetic.push_back("interleaved, " + std::to_string(vpp) + " chunks a GPU: " + fill +
-                              "/(" + std::to_string(vpp) + " x " + std::to_string(m) +
-                              ") = " + percent(bubble / static_cast<double>(vpp)));
+    step.arithmetic.push_back(
+        "interleaved, " + std::to_string(vpp) + " chunks a GPU: " +
+        percent_equation(fill + "/(" + std::to_string(vpp) + " x " + std::to_string(m) + ")",
+                         bubble / static_cast<double>(vpp)));
   }
   constexpr double kSmall = 0.1;
   step.decision = "m " + with_commas(m) + ", bubble " + fill + "/" + std::to_string(m) + " = " +
@@ -59,16 +60,15 @@ std::string layer_text(const Board& board) {
   const double head = sizes.head_flops / 6;
   const std::string tables = embedded == head ? "2 x " + std::to_string(model.vocabulary) + " x " +
                                                     std::to_string(model.hidden)
-                                              : figure(embedded + head);
-  std::string text = "6 x (" + figure(given.parameters - given.expert_parameters) + " - " + tables +
-                     ") / " + layers;
+                                              : operand(embedded + head);
+  std::string text = "6 x (" + operand(given.parameters - given.expert_parameters) + " - " +
+                     tables + ") / " + layers;
   if (given.expert_parameters > 0) {
-    text += " + 6 x " + figure(given.expert_parameters) + " x " +
+    text += " + 6 x " + operand(given.expert_parameters) + " x " +
             std::to_string(model.experts_per_token) + " / " + std::to_string(model.experts) +
             " / " + layers;
   }
-  return text + " + " + figure(sizes.attention_flops) + " = " + figure(sizes.layer_flops()) +
-         " FLOPs";
+  return equation(text + " + " + operand(sizes.attention_flops), sizes.layer_flops()) + " FLOPs";
 }
 
 std::string balance_decision(const Board& board, double head) {
@@ -104,7 +104,9 @@ void decide_micro_batches(Board& board) {
   } else {
     step.decision = "m " + with_commas(m) + ", accumulated one after the other: no bubble";
   }
-  step.otherwise = "micro-batches of 2 make larger matrices, but halve m and double activations";
+  step.otherwise =
+      m % 2 == 0 ? "micro-batches of 2 make larger matrices, but halve m and double activations"
+                 : "fewer replicas (more tp, cp or pp), or a larger batch, make more of them";
   board.plan.steps.push_back(std::move(step));
 }
 
@@ -116,19 +118,22 @@ void decide_balance(Board& board) {
   PlanStep step;
   step.title = "Stage balance";
   step.question = "The last stage also has the head: how many layers is it worth?";
-  step.arithmetic.push_back("head, 6 V h: 6 x " + std::to_string(model.vocabulary) + " x " +
-                            std::to_string(model.hidden) + " = " + figure(sizes.head_flops) +
-                            " FLOPs a token");
+  step.arithmetic.push_back(
+      "head, 6 V h: " +
+      equation("6 x " + std::to_string(model.vocabulary) + " x " + std::to_string(model.hidden),
+               sizes.head_flops) +
+      " FLOPs a token");
   step.arithmetic.push_back("a layer, 6 N / L and attention: " + layer_text(board));
-  step.arithmetic.push_back(figure(sizes.head_flops) + " / " + figure(sizes.layer_flops()) + " = " +
-                            figure(head) + " layers");
+  step.arithmetic.push_back(
+      equation(operand(sizes.head_flops) + " / " + operand(sizes.layer_flops()), head) + " layers");
   const double logits = 4 * static_cast<double>(board.job.sequence_length) *
                         static_cast<double>(model.vocabulary) /
                         static_cast<double>(layout.cp * layout.tp);
-  step.arithmetic.push_back("its logits in fp32, kept out of these estimates: 4 x " +
-                            std::to_string(board.job.sequence_length) + " x " +
-                            std::to_string(model.vocabulary) + over({layout.cp, layout.tp}) +
-                            " = " + size_text(logits));
+  step.arithmetic.push_back("its logits in fp32, kept out of these estimates: " +
+                            size_equation("4 x " + std::to_string(board.job.sequence_length) +
+                                              " x " + std::to_string(model.vocabulary) +
+                                              over({layout.cp, layout.tp}),
+                                          logits));
   if (layout.pp == 1) {
     step.decision = "one stage: nothing to balance";
   } else {
@@ -137,9 +142,11 @@ void decide_balance(Board& board) {
         (layout.last_layers > 0 ? static_cast<double>(layout.last_layers) : most) + head;
     const double mean = (sizes.layers + head) / static_cast<double>(layout.pp);
     const double slowest = std::max(most, last);
-    step.arithmetic.push_back("slowest stage over the mean, in layers: " + figure(slowest) +
-                              " / ((" + figure(model.layers) + " + " + figure(head) + ") / " +
-                              std::to_string(layout.pp) + ") = " + figure(slowest / mean));
+    step.arithmetic.push_back("slowest stage over the mean, in layers: " +
+                              equation(operand(slowest) + " / ((" + std::to_string(model.layers) +
+                                           " + " + operand(head) + ") / " +
+                                           std::to_string(layout.pp) + ")",
+                                       slowest / mean));
     step.decision = balance_decision(board, head);
   }
   step.otherwise = "a larger vocabulary, or more stages of fewer layers, make the head weigh more";

@@ -9,9 +9,11 @@
 namespace foretrain {
 namespace {
 
-/// "16 x 175e9 = 2.8e12 bytes"
+/// "16 x 175e9 = 2.8e12 bytes = 2.8 TB"
 std::string product_text(double bytes, double parameters) {
-  return figure(bytes) + " x " + figure(parameters) + " = " + figure(bytes * parameters) + " bytes";
+  const std::string product = operand(bytes) + " x " + operand(parameters);
+  const double total = bytes * parameters;
+  return equation(product, total) + " bytes = " + size_text(outcome(product, total));
 }
 
 /// A line per kind of sharding over every GPU: the least a GPU can come to hold.
@@ -22,13 +24,17 @@ void add_sharded(const Board& board, PlanStep& step) {
   const double w = given.weight_bytes;
   const double g = given.gradient_bytes;
   const double o = given.optimizer_bytes;
-  const std::string share = over({board.job.gpus}) + ") x " + figure(n) + " = ";
-  step.arithmetic.push_back("ZeRO-1, the optimizer sharded over all GPUs: (" + figure(w + g) +
-                            " + " + figure(o) + share + size_text((w + g + o / gpus) * n));
-  step.arithmetic.push_back("ZeRO-2, gradients as well: (" + figure(w) + " + " + figure(g + o) +
-                            share + size_text((w + (g + o) / gpus) * n));
-  step.arithmetic.push_back("ZeRO-3, weights as well: " + figure(w + g + o) + " x " + figure(n) +
-                            over({board.job.gpus}) + " = " + size_text((w + g + o) / gpus * n));
+  const std::string share = over({board.job.gpus}) + ") x " + operand(n);
+  step.arithmetic.push_back(
+      "ZeRO-1, the optimizer sharded over all GPUs: " +
+      size_equation("(" + operand(w + g) + " + " + operand(o) + share, (w + g + o / gpus) * n));
+  step.arithmetic.push_back(
+      "ZeRO-2, gradients as well: " +
+      size_equation("(" + operand(w) + " + " + operand(g + o) + share, (w + (g + o) / gpus) * n));
+  step.arithmetic.push_back(
+      "ZeRO-3, weights as well: " +
+      size_equation(operand(w + g + o) + " x " + operand(n) + over({board.job.gpus}),
+                    (w + g + o) / gpus * n));
 }
 
 }  // namespace
@@ -41,26 +47,26 @@ void decide_states(Board& board) {
   PlanStep step;
   step.title = "Model states";
   step.question = "What does the model take before a single activation is kept?";
-  step.arithmetic.push_back(product_text(each, n) + " = " + size_text(total) + " (" +
-                            figure(given.weight_bytes) + " weights, " +
-                            figure(given.gradient_bytes) + " gradients, " +
+  step.arithmetic.push_back(product_text(each, n) + " (" + figure(given.weight_bytes) +
+                            " weights, " + figure(given.gradient_bytes) + " gradients, " +
                             figure(given.optimizer_bytes) + " optimizer)");
   const double single = 4 - given.gradient_bytes;
   if (single > 0) {
-    step.arithmetic.push_back("with fp32 gradients: " + product_text(each + single, n) + " = " +
-                              size_text((each + single) * n));
+    step.arithmetic.push_back("with fp32 gradients: " + product_text(each + single, n));
   }
   if (given.expert_parameters > 0) {
     step.arithmetic.push_back(
-        "of the parameters in routed experts: " + figure(given.expert_parameters) + " / " +
-        figure(n) + " = " + percent(given.expert_parameters / n));
+        "of the parameters in routed experts: " +
+        percent_equation(operand(given.expert_parameters) + " / " + operand(n),
+                         given.expert_parameters / n));
   }
   if (board.job.gpus > 1) {
     add_sharded(board, step);
   }
   const double usable = usable_bytes(board);
-  step.arithmetic.push_back("usable on a GPU: " + figure(given.memory_fraction) + " x " +
-                            size_text(given.memory) + " = " + size_text(usable));
+  step.arithmetic.push_back(
+      "usable on a GPU: " +
+      size_equation(operand(given.memory_fraction) + " x " + size_operand(given.memory), usable));
   step.decision = total <= usable ? "one GPU could hold all " + size_text(total) + " of states"
                                   : size_text(total) + " of states must be spread: a GPU has " +
                                         size_text(usable) + " to give";
@@ -79,14 +85,15 @@ void decide_replica(Board& board) {
   step.question = "How few GPUs hold one copy of the model?";
   const double nodes = std::ceil(least / node);
   const double single = total + (4 - given.gradient_bytes) * given.parameters;
-  step.arithmetic.push_back(figure(total) + " / " + figure(given.memory) + " = " +
-                            figure(total / given.memory) + ", so at least " +
-                            count_text(least, "GPU") + " of " + size_text(given.memory) + ", " +
-                            count_text(nodes, "node") + " of " + figure(node));
+  const std::string capacity = " / " + operand(given.memory);
+  step.arithmetic.push_back(equation(operand(total) + capacity, total / given.memory) +
+                            ", so at least " + count_text(least, "GPU") + " of " +
+                            size_text(given.memory) + ", " + count_text(nodes, "node") + " of " +
+                            figure(node));
   if (single > total) {
-    step.arithmetic.push_back("with fp32 gradients: " + figure(single) + " / " +
-                              figure(given.memory) + " = " + figure(single / given.memory) +
-                              ", so " + figure(std::ceil(single / given.memory - 1e-9)));
+    step.arithmetic.push_back(
+        "with fp32 gradients: " + equation(operand(single) + capacity, single / given.memory) +
+        ", so " + figure(std::ceil(single / given.memory - 1e-9)));
   }
   const bool holds = least <= static_cast<double>(board.job.gpus);
   step.decision = !holds

@@ -49,8 +49,10 @@ std::string formula_text(const Board& board) {
 std::string rung_text(const Board& board, const TensorRung& rung) {
   const double usable = usable_bytes(board);
   const std::string layers = std::to_string(board.job.model.layers);
-  return "tp " + std::to_string(rung.layout.tp) + ": " + sharded_states_text(board, rung.layout) +
-         " + " + recomputed_text(board, rung.layout, layers) + " = " + size_text(rung.bytes) +
+  return "tp " + std::to_string(rung.layout.tp) + ": " +
+         size_equation(sharded_states_text(board, rung.layout) + " + " +
+                           recomputed_text(board, rung.layout, layers),
+                       rung.bytes) +
          (rung.bytes <= usable ? ", fits" : ", too much");
 }
 
@@ -79,10 +81,13 @@ void add_traffic(const Board& board, std::int64_t tp, PlanStep& step) {
   }
   const double share =
       16 * static_cast<double>(tp - 1) * board.sizes.hidden * rate / (given.node_bandwidth * flops);
-  step.arithmetic.push_back("traffic over arithmetic of a layer: 16 x (" + std::to_string(tp) +
-                            " - 1) x " + figure(board.sizes.hidden) + " x " + figure(rate) +
-                            " / (" + figure(given.node_bandwidth) + " x " + figure(flops) +
-                            ") = " + percent(share, 0));
+  step.arithmetic.push_back(
+      "traffic over arithmetic of a layer: " +
+      percent_equation("16 x (" + std::to_string(tp) + " - 1) x " + operand(board.sizes.hidden) +
+                           " x " + operand(rate) + " / (" + operand(given.node_bandwidth) + " x " +
+                           operand(flops) + ")",
+                       share,
+                       0));
 }
 
 std::string network_text(const Board& board) {
@@ -117,7 +122,9 @@ void decide_tensor(Board& board) {
   add_traffic(board, tp, step);
   const std::string degree = "tp " + std::to_string(tp);
   const std::string experts =
-      board.spread > 1 ? ", with the experts spread over ep " + std::to_string(board.spread) : "";
+      board.spread > 1
+          ? ", with the experts over ep " + std::to_string(board.spread) + " until step 6 decides"
+          : "";
   step.decision =
       holds && tp == 1 ? degree + ": no layer needs splitting" + experts
       : holds          ? degree + ": the smallest that fits " + size_text(usable) + experts

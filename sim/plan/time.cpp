@@ -5,7 +5,6 @@
 #include "sim/plan/figures.h"
 
 #include <charconv>
-#include <cmath>
 #include <utility>
 
 namespace foretrain {
@@ -41,9 +40,11 @@ bool set_rate(const Board& board, TrainingTime& time) {
 std::string per_token_text(const Board& board, double flops) {
   const ParameterCount count = count_parameters(board.job.model);
   const double matrices = 6.0 * static_cast<double>(count.active - count.input_embedding);
-  return "FLOPs a token, 6 N and attention: 6 x (" + figure(static_cast<double>(count.active)) +
-         " - " + figure(static_cast<double>(count.input_embedding)) + ") + " +
-         figure(flops - matrices) + " = " + figure(flops, 4);
+  return "FLOPs a token, 6 N and attention: " +
+         equation("6 x (" + operand(static_cast<double>(count.active)) + " - " +
+                      operand(static_cast<double>(count.input_embedding)) + ") + " +
+                      operand(flops - matrices),
+                  flops);
 }
 
 void add_work(const Board& board, const TrainingTime& time, PlanStep& step) {
@@ -52,44 +53,31 @@ void add_work(const Board& board, const TrainingTime& time, PlanStep& step) {
     return;
   }
   step.arithmetic.push_back(per_token_text(board, time.flops_per_token));
-  step.arithmetic.push_back("6 N D and attention: " + figure(time.flops_per_token, 4) + " x " +
-                            figure(time.tokens) + " tokens = " + figure(time.flops) + " FLOPs");
+  step.arithmetic.push_back(
+      "6 N D and attention: " +
+      equation(operand(time.flops_per_token) + " x " + operand(time.tokens), time.flops) +
+      " FLOPs");
 }
 
 void add_days(const Board& board, const TrainingTime& time, PlanStep& step) {
   const std::string gpus = std::to_string(board.job.gpus);
+  const std::string on = " days on " + count_text(board.job.gpus, "GPU");
   if (board.options.tokens_per_s_per_gpu) {
+    const std::string rate = operand(time.tokens_per_s_per_gpu);
     step.arithmetic.push_back(
-        figure(time.tokens) + " / (" + gpus + " x " + figure(time.tokens_per_s_per_gpu) +
-        " x 86400) = " + figure(time.days) + " days on " + count_text(board.job.gpus, "GPU"));
-    step.arithmetic.push_back("that rate is an MFU of " + figure(time.tokens_per_s_per_gpu) +
-                              " x " + figure(time.flops_per_token) + " / " +
-                              figure(board.given.peak) + " = " + percent(time.mfu));
+        equation(operand(time.tokens) + " / (" + gpus + " x " + rate + " x 86400)", time.days) +
+        on);
+    step.arithmetic.push_back("that rate is an MFU of " +
+                              percent_equation(rate + " x " + operand(time.flops_per_token) +
+                                                   " / " + operand(board.given.peak),
+                                               time.mfu));
     return;
   }
-  step.arithmetic.push_back(figure(time.flops) + " / (" + gpus + " x " + figure(board.given.peak) +
-                            " x " + figure(time.mfu) + " x 86400) = " + figure(time.days) +
-                            " days on " + count_text(board.job.gpus, "GPU"));
-}
-
-std::string needed_text(double gpus) {
-  return gpus < 10'000 ? fixed(gpus, 1) : figure(gpus);
-}
-
-void add_deadline(const Board& board, const TrainingTime& time, PlanStep& step) {
-  const double days = *board.options.days;
-  const double needed = *time.gpus_needed;
-  const bool by_rate = board.options.tokens_per_s_per_gpu.has_value();
-  const std::string work =
-      by_rate ? figure(time.tokens) + " / (" + figure(time.tokens_per_s_per_gpu)
-              : figure(time.flops) + " / (" + figure(board.given.peak) + " x " + figure(time.mfu);
-  step.arithmetic.push_back("in " + figure(days) + " days: " + work + " x 86400 x " + figure(days) +
-                            ") = " + needed_text(needed) + " GPUs");
-  const double whole = std::ceil(needed);
-  const double nodes = std::ceil(whole / static_cast<double>(node_size(board)));
-  step.decision += (step.decision.empty() ? "" : "; ") + count_text(whole, "GPU") + ", " +
-                   count_text(nodes, "node") + " of " + std::to_string(node_size(board)) +
-                   ", keep a deadline of " + figure(days) + " days";
+  step.arithmetic.push_back(equation(operand(time.flops) + " / (" + gpus + " x " +
+                                         operand(board.given.peak) + " x " + operand(time.mfu) +
+                                         " x 86400)",
+                                     time.days) +
+                            on);
 }
 
 std::string plain_number(double value) {

@@ -95,7 +95,7 @@ void check_batch(const Scenario& scenario, const StatedValues& stated, Rules& ru
                 text(training.global_batch_size) + " " +
                     plural("sequence", training.global_batch_size) + " cannot be shared by dp " +
                     text(dp) + " x micro-batch " + text(training.micro_batch_size),
-                nearest_multiples(training.global_batch_size, unit));
+                nearest_multiples(training.global_batch_size, unit) + " sequences");
     return;
   }
   const std::int64_t count = scenario.micro_batches();
@@ -122,7 +122,7 @@ void check_sequence(const Scenario& scenario, Rules& rules) {
     rules.fault(
         "/training/sequence_length",
         text(length) + (length == 1 ? " token does" : " tokens do") + " not divide by " + by,
-        nearest_multiples(length, unit));
+        nearest_multiples(length, unit) + " tokens");
     return false;
   };
   if (!rules.sound({"/training/sequence_length", "/parallelism/cp"})) {

@@ -26,12 +26,20 @@ class Members {
   std::string indent_, text_;
 };
 
+/// On one line, or where that would be long, on lines of their own.
 std::string list(const std::vector<std::int64_t>& values) {
+  constexpr std::size_t kOneLine = 16;
+  const bool broken = values.size() > kOneLine;
   std::string text;
-  for (const std::int64_t value : values) {
-    text += (text.empty() ? "" : ", ") + std::to_string(value);
+  for (std::size_t at = 0; at < values.size(); ++at) {
+    const bool starts = broken && at % kOneLine == 0;
+    text += (at > 0 ? "," : "") +
+            std::string(starts   ? "\n      "
+                        : at > 0 ? " "
+                                 : "") +
+            std::to_string(values[at]);
   }
-  return "[" + text + "]";
+  return "[" + text + (broken ? "\n    ]" : "]");
 }
 
 std::string parallelism(const TrainingJob& job, const Layout& layout) {

@@ -49,6 +49,13 @@ tl::expected<SimulatedLayout, std::string> simulate_text(
   result.step_time_s = seconds(report.step_time);
   result.mfu = report.mfu;
   result.memory_bytes = report.memory_peak;
+  result.context_bytes = report.context_bytes;
+  result.memory_capacity = report.memory_capacity;
+  for (const StageReport& stage : report.stages) {
+    if (stage.pp_rank == report.memory_peak_stage) {
+      result.memory = stage.memory;
+    }
+  }
   result.fits = report.fits;
   return result;
 }

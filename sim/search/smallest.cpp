@@ -22,7 +22,8 @@ std::vector<std::int64_t> divisors(std::int64_t value, std::int64_t most) {
 std::optional<Estimate> smallest_that_fits(const TrainingJob& job,
                                            const SearchAxes& axes,
                                            const Assumptions& assumptions,
-                                           std::int64_t most_gpus) {
+                                           std::int64_t most_gpus,
+                                           std::int64_t least_gpus) {
   if (!axes_faults(job.model, axes).empty()) {
     return std::nullopt;
   }
@@ -39,6 +40,9 @@ std::optional<Estimate> smallest_that_fits(const TrainingJob& job,
     for (const std::int64_t dp : dps) {
       if (ranks * dp > limit) {
         break;
+      }
+      if (ranks * dp < least_gpus) {
+        continue;
       }
       layout.dp = dp;
       if (first_broken(subject, layout)) {

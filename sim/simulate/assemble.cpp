@@ -186,6 +186,7 @@ void add_memory(const Scenario& scenario, StepReport& report) {
     }
   }
   report.memory_capacity = scenario.cluster.hardware.gpu.memory_reported.value;
+  report.context_bytes = kContextBytes;
   report.fits = report.memory_peak + kContextBytes > report.memory_capacity ? Fit::kNo
                 : reserved > report.memory_capacity                         ? Fit::kBorderline
                                                                             : Fit::kYes;

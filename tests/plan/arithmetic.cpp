@@ -11,32 +11,18 @@
 namespace foretrain::test {
 namespace {
 
-/// What a rounded number may stand for.
-struct Interval {
-  double low = 0, high = 0;
+/// A number as it is printed, and half a unit of its last digit.
+struct Printed {
+  double value = 0, half_unit = 0;
 };
-
-Interval operator+(Interval a, Interval b) {
-  return {a.low + b.low, a.high + b.high};
-}
-Interval operator-(Interval a, Interval b) {
-  return {a.low - b.high, a.high - b.low};
-}
-Interval operator*(Interval a, Interval b) {
-  const double ends[] = {a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high};
-  return {*std::min_element(ends, ends + 4), *std::max_element(ends, ends + 4)};
-}
-Interval operator/(Interval a, Interval b) {
-  return a * Interval{1 / b.high, 1 / b.low};
-}
 
 /// Numbers with units, + - x / and parentheses; words after a number are passed over.
 class Reckoner {
  public:
   explicit Reckoner(std::string text) : text_(std::move(text)) {}
 
-  Interval sum() {
-    Interval value = product();
+  double sum() {
+    double value = product();
     for (;;) {
       if (takes(" + ")) {
         value = value + product();
@@ -48,36 +34,33 @@ class Reckoner {
     }
   }
 
-  /// A number with its unit, the first thing of the text. A whole number is exact unless it is what
-  /// was reckoned.
-  Interval number(bool result = false) {
+  /// A number with its unit, the first thing of the text.
+  Printed number() {
     const char* const begin = text_.c_str() + at_;
     char* end = nullptr;
     const double value = std::strtod(begin, &end);
     broken_ = broken_ || end == begin;
-    const std::string digits(begin, static_cast<std::size_t>(end - begin));
-    at_ += digits.size();
-    const bool exact = digits.find_first_of(".e") == std::string::npos;
-    const std::string unit = word();
-    // Three significant figures are right to half a unit of the third: at most 0.5 %.
-    double error = exact && !result ? 0 : 0.005 * std::fabs(value);
-    if (unit == "%") {  // these have fixed decimals
-      const std::size_t dot = digits.find('.');
-      error =
-          0.5 *
-          std::pow(10.0,
-                   dot == std::string::npos ? 0.0 : -static_cast<double>(digits.size() - dot - 1));
-    }
-    const double size = unit_size(unit);
-    return {(value - error) * size, (value + error) * size};
+    const std::string written(begin, static_cast<std::size_t>(end - begin));
+    at_ += written.size();
+    const std::size_t e = std::min(written.find('e'), written.size());
+    const std::size_t dot = written.find('.');
+    const double decimals = dot < e ? static_cast<double>(e - dot - 1) : 0;
+    const double power = e < written.size() ? std::atof(written.c_str() + e + 1) : 0;
+    const auto digits = std::count_if(written.begin(),
+                                      written.begin() + static_cast<std::ptrdiff_t>(e),
+                                      [](unsigned char c) { return std::isdigit(c) != 0; });
+    rounded_ = rounded_ || (digits >= 4 && (dot < e || e < written.size()));
+    const double size = unit_size(word());
+    return {value * size, 0.5 * std::pow(10, power - decimals) * size};
   }
 
+  bool rounded() const { return rounded_; }  ///< whether a number has four digits, maybe rounded
   bool broken() const { return broken_; }
   bool ended() const { return at_ == text_.size(); }
 
  private:
-  Interval product() {
-    Interval value = factor();
+  double product() {
+    double value = factor();
     for (;;) {
       if (takes(" x ")) {
         value = value * factor();
@@ -89,13 +72,13 @@ class Reckoner {
     }
   }
 
-  Interval factor() {
+  double factor() {
     if (takes("(")) {
-      const Interval value = sum();
+      const double value = sum();
       broken_ = broken_ || !takes(")");
       return value;
     }
-    return number();
+    return number().value;
   }
 
   bool takes(std::string_view what) {
@@ -133,7 +116,7 @@ class Reckoner {
 
   std::string text_;
   std::size_t at_ = 0;
-  bool broken_ = false;
+  bool broken_ = false, rounded_ = false;
 };
 
 std::vector<std::string> parts_of(std::string line) {
@@ -162,25 +145,27 @@ std::string arithmetic_fault(const std::string& line) {
     return "";
   }
   const std::vector<std::string> parts = parts_of(line);
-  std::vector<Interval> values;
+  double reckoned = 0;
+  bool rounded = false;
   for (std::size_t at = 0; at < parts.size(); ++at) {
     Reckoner reckoner(parts[at]);
-    const bool last = at + 1 == parts.size();
-    values.push_back(last ? reckoner.number(true) : reckoner.sum());
-    if (reckoner.broken() || (!last && !reckoner.ended())) {
+    const Printed printed = at == 0 ? Printed{reckoner.sum(), 0} : reckoner.number();
+    if (reckoner.broken() || (at == 0 && !reckoner.ended())) {
       return "cannot read \"" + parts[at] + "\" of: " + line;
     }
-  }
-  for (std::size_t at = 1; at < values.size(); ++at) {
-    const Interval& a = values[at - 1];
-    const Interval& b = values[at];
-    const double slack = 1e-9 * std::fabs(b.high);
-    if (a.low > b.high + slack || b.low > a.high + slack) {
-      return parts[at - 1] + " is from " + std::to_string(a.low) + " to " + std::to_string(a.high) +
-             " in: " + line;
+    if (at == 0) {
+      reckoned = printed.value;
+      rounded = reckoner.rounded();
+      continue;
+    }
+    // Half a unit of the last digit; four digits are themselves right to 0.05 % at worst.
+    const double error = std::fabs(printed.value - reckoned);
+    const double slack = 1e-9 * std::fabs(reckoned);
+    if (error > printed.half_unit + slack && !(rounded && error <= 0.0006 * std::fabs(reckoned))) {
+      return parts.front() + " is " + std::to_string(reckoned) + " in: " + line;
     }
   }
-  return values.size() > 1 ? "" : "nothing to compare in: " + line;
+  return parts.size() > 1 ? "" : "nothing to compare in: " + line;
 }
 
 }  // namespace foretrain::test

@@ -5,6 +5,7 @@
 
 #include "foretrain/model.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,51 @@ TEST(PlanInvariants, ThreadsChangeNothing) {
   }
 }
 
+// What is said agrees: a plan that is feasible fits when simulated, one that is not has no layout,
+// and says why. Small jobs, of which some do not fit once their logits are counted.
+TEST(PlanInvariants, FeasibleMeansThatTheSimulationFits) {
+  int moved = 0;
+  int refused = 0;
+  for (const char* model : {"llama2-7b", "llama3.2-1b", "llama3-8b"}) {
+    for (const std::int64_t gpus : {1, 2, 4, 8, 32}) {
+      for (const std::int64_t sequence : {8192, 32768, 131072}) {
+        const std::int64_t batch = 2 * gpus;
+        SCOPED_TRACE(std::string(model) + " on " + std::to_string(gpus) + ", " +
+                     std::to_string(sequence));
+        if (!read_job(model, "dgx-h100-ndr400", gpus, sequence, batch)) {
+          continue;
+        }
+        const PlannedJob planned = simulated_plan_of(model, gpus, sequence, batch);
+        const Plan& plan = planned.plan;
+        int reckoned = 0;
+        check_arithmetic(plan, reckoned);
+        const bool retried =
+            std::any_of(plan.steps.begin(), plan.steps.end(), [](const PlanStep& step) {
+              return step.title == "Simulated memory";
+            });
+        if (!plan.feasible) {
+          check_infeasible(planned);
+          EXPECT_FALSE(plan.simulated);
+          refused += retried ? 1 : 0;
+          continue;
+        }
+        check_feasible(planned);
+        ASSERT_TRUE(plan.simulated);
+        EXPECT_FALSE(plan.simulated->deadlock);
+        // The verdict from its bytes, the scenario's own from a run of its own.
+        EXPECT_LE(plan.simulated->memory_bytes + 1'500'000'000, plan.simulated->memory_capacity);
+        const auto again = simulate_text(plan.scenario);
+        ASSERT_TRUE(again);
+        EXPECT_EQ(again->memory_bytes, plan.simulated->memory_bytes);
+        EXPECT_EQ(again->step_time_s, plan.simulated->step_time_s);
+        moved += retried ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(moved, 0);
+  EXPECT_GT(refused, 0);
+}
+
 // The reckoner of these tests sees what is wrong.
 TEST(PlanArithmetic, WrongLinesAreSeen) {
   EXPECT_EQ(arithmetic_fault("16 x 175e9 = 2.8e12 bytes = 2.8 TB (2 weights)"), "");
@@ -122,6 +168,17 @@ TEST(PlanArithmetic, WrongLinesAreSeen) {
   EXPECT_NE(arithmetic_fault("left: 72 GB of 13 GB = 60 GB"), "");
   EXPECT_EQ(arithmetic_fault("m = 1536 / 16 = 96 of one sequence"), "");
   EXPECT_NE(arithmetic_fault("m = 1536 / 16 = 97 of one sequence"), "");
+  // What rounding can do, as a stranger found it.
+  for (const char* line : {"128e9 / 80e9 = 1.606",
+                           "128e9 / 180e9 = 0.714",
+                           "p 2: 128e9 / 2 = 64.24 GB",
+                           "left: 167.4 GB - 128 GB = 38.92 GB",
+                           "3.77e9 / 11.1e9 = 0.342",
+                           "10.7e12 / 180e9 = 59.7"}) {
+    EXPECT_NE(arithmetic_fault(line), "") << line;
+  }
+  EXPECT_EQ(arithmetic_fault("128.5e9 / 80e9 = 1.61"), "");
+  EXPECT_EQ(arithmetic_fault("left: 167.4 GB - 128.5 GB = 38.9 GB"), "");
 }
 
 }  // namespace

@@ -5,25 +5,26 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 namespace foretrain::test {
 
-/// A job of presets, and the plan of it by the closed form alone.
+/// A job of presets, and the plan of it.
 struct PlannedJob {
   TrainingJob job;
   PlanOptions options;
   Plan plan;
 };
 
-inline PlannedJob plan_of(const std::string& model,
-                          std::int64_t gpus,
-                          std::int64_t sequence_length,
-                          std::int64_t batch,
-                          const std::string& topology = "dgx-h100-ndr400",
-                          PlanOptions options = {}) {
+inline PlannedJob plan_with(const std::string& model,
+                            std::int64_t gpus,
+                            std::int64_t sequence_length,
+                            std::int64_t batch,
+                            const std::string& topology,
+                            PlanOptions options) {
   PlannedJob planned;
   Expected<TrainingJob> job = read_job(model, topology, gpus, sequence_length, batch);
   if (!job) {
@@ -33,7 +34,6 @@ inline PlannedJob plan_of(const std::string& model,
   planned.job = *std::move(job);
   options.assumptions =
       default_assumptions(ClosedForm::kChapter, planned.job.model, planned.job.hardware);
-  options.simulate = false;
   options.threads = 1;
   planned.options = options;
   Expected<Plan> plan = plan_layout(planned.job, options);
@@ -43,6 +43,26 @@ inline PlannedJob plan_of(const std::string& model,
   }
   planned.plan = *std::move(plan);
   return planned;
+}
+
+/// By the closed form alone.
+inline PlannedJob plan_of(const std::string& model,
+                          std::int64_t gpus,
+                          std::int64_t sequence_length,
+                          std::int64_t batch,
+                          const std::string& topology = "dgx-h100-ndr400",
+                          PlanOptions options = {}) {
+  options.simulate = false;
+  return plan_with(model, gpus, sequence_length, batch, topology, std::move(options));
+}
+
+/// Simulated as well.
+inline PlannedJob simulated_plan_of(const std::string& model,
+                                    std::int64_t gpus,
+                                    std::int64_t sequence_length,
+                                    std::int64_t batch,
+                                    const std::string& topology = "dgx-h100-ndr400") {
+  return plan_with(model, gpus, sequence_length, batch, topology, {});
 }
 
 /// Whether one line of a step's arithmetic holds the text.

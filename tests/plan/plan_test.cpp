@@ -25,7 +25,7 @@ TEST(PlanSteps, The175BModelOn1024A100s) {
   EXPECT_TRUE(says(pipeline, "p 4: 2.8e12 / (8 x 4) = 87.5 GB, too much"));
   EXPECT_TRUE(says(pipeline, "p 8: 2.8e12 / (8 x 8) = 43.75 GB"));
   EXPECT_TRUE(says(pipeline, "34 x 2048 x 12288 x 96 / 8 = 10.3 GB"));
-  EXPECT_TRUE(says(pipeline, "43.75 GB + 10.3 GB = 54 GB, fits"));
+  EXPECT_TRUE(says(pipeline, "43.75 GB + 10.27 GB = 54 GB, fits"));
   EXPECT_FALSE(says(pipeline, "p 16"));
   const PlanStep data = step_named(plan, "Data parallelism");
   EXPECT_TRUE(says(data, "1024 / (8 x 8) = 16 replicas"));
@@ -162,6 +162,59 @@ TEST(PlanSteps, GpusThatCannotShareTheBatchNameTheNearestThatCan) {
   EXPECT_NE(plan.steps.back().decision.find("500 or 625 sequences"), std::string::npos);
   const Plan shared = plan_of("llama3-70b", 1000, 8192, 500).plan;
   EXPECT_EQ(degrees(shared.estimate.layout), "8 1 1 125");
+}
+
+// The logits of 131,072 tokens, 67 GB in fp32 and as much again, are too much at tp 1.
+TEST(PlanSteps, WhatDoesNotFitWhenSimulatedGivesWayToTheFirstThatDoes) {
+  const Plan plan = simulated_plan_of("llama3.2-1b", 32, 131072, 512, "dgx-b200-ndr400").plan;
+  ASSERT_TRUE(plan.feasible);
+  ASSERT_TRUE(plan.simulated);
+  EXPECT_NE(plan.simulated->fits, Fit::kNo);
+  const PlanStep step = step_named(plan, "Simulated memory");
+  EXPECT_TRUE(says(step, "GB of 192.3 GB, too much"));
+  EXPECT_TRUE(says(step,
+                   "tp " + std::to_string(plan.estimate.layout.tp) + " · cp " +
+                       std::to_string(plan.estimate.layout.cp)));
+  EXPECT_NE(step.decision.find("GB of logits"), std::string::npos) << step.decision;
+  EXPECT_GT(plan.rank, 1);
+  // Of what the search ranks before it, nothing that can be simulated fits.
+  SearchOptions options;
+  options.axes.uneven_stages = true;
+  options.simulate = plan.rank;
+  const PlannedJob planned = plan_of("llama3.2-1b", 32, 131072, 512, "dgx-b200-ndr400");
+  options.assumptions = planned.options.assumptions;
+  const Expected<SearchResult> found = search(planned.job, options);
+  ASSERT_TRUE(found);
+  int tried = 0;
+  for (const RankedLayout& layout : found->layouts) {
+    if (layout.closed_form_rank < plan.rank && layout.simulated) {
+      EXPECT_EQ(layout.simulated->fits, Fit::kNo);
+      ++tried;
+    }
+  }
+  EXPECT_GT(tried, 0);
+}
+
+TEST(PlanSteps, WhatIsToBeMeasuredIsListed) {
+  const Plan plan = plan_of("deepseek-v3", 2048, 4096, 15360, "h800-ndr400").plan;
+  const PlanStep context = step_named(plan, "Context and expert parallelism");
+  ASSERT_NE(context.otherwise.find("tp 2 would recompute"), std::string::npos);
+  EXPECT_NE(context.otherwise.find("(step 10)"), std::string::npos);
+  EXPECT_EQ(plan.steps[9].title, "Measure");
+  EXPECT_TRUE(says(plan.steps[9], "tp 2"));
+}
+
+// Before the experts' step everything stands under the ep it assumes, and that step says what
+// comes of its own.
+TEST(PlanSteps, WhatALaterStepDecidesIsSaidToBeOpen) {
+  const Plan plan = plan_of("qwen3-30b-a3b", 72, 4096, 576, "gb200-nvl72").plan;
+  ASSERT_TRUE(plan.feasible);
+  EXPECT_NE(step_named(plan, "Activations").decision.find("which the next step decides"),
+            std::string::npos);
+  if (plan.estimate.layout.ep == 1) {
+    const std::string& decision = step_named(plan, "Context and expert parallelism").decision;
+    EXPECT_NE(decision.find("So a GPU takes"), std::string::npos) << decision;
+  }
 }
 
 TEST(PlanSteps, OneGpu) {

@@ -6,6 +6,7 @@
 
 #include "foretrain/model.h"
 
+#include <cmath>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -57,6 +58,45 @@ TEST(PlanTime, ADeadlineTakesGpus) {
   EXPECT_TRUE(says(days, "= 975.2 GPUs"));
   EXPECT_NE(days.decision.find("976 GPUs, 122 nodes of 8"), std::string::npos) << days.decision;
   EXPECT_NE(days.otherwise.find("failures"), std::string::npos);
+}
+
+// 64 sequences of 32,768 tokens: ranks are tp (8 in a node) x cp (8 of 4,096 tokens) x pp (16 of 80
+// layers) x dp (a divisor of 64), all powers of two, so the next number from 2,049 is 4,096.
+TEST(PlanTime, ADeadlineIsKeptByGpusThatShareTheBatch) {
+  PlanOptions options;
+  options.tokens = 15e12;
+  options.days = 90;
+  const auto time_with = [&](std::int64_t batch) {
+    const std::int64_t gpus = batch < 128 ? batch * 8 : 128;
+    return plan_of("llama3-70b", gpus, 32768, batch, "hgx-h200-ndr400", options).plan.time;
+  };
+  const auto shared = time_with(64);
+  ASSERT_TRUE(shared && shared->deadline_layout);
+  EXPECT_GT(*shared->gpus_needed, 1024);
+  const Layout& layout = shared->deadline_layout->layout;
+  const std::int64_t gpus = layout.tp * layout.cp * layout.pp * layout.dp;
+  EXPECT_GE(static_cast<double>(gpus), *shared->gpus_needed);
+  EXPECT_LT(static_cast<double>(gpus), 2 * *shared->gpus_needed);
+  EXPECT_EQ(gpus & (gpus - 1), 0);  // a power of two
+  EXPECT_EQ(64 % layout.dp, 0);
+}
+
+// One sequence of 8,192 tokens goes over tp 8 x cp 2 x pp 16 = 256 GPUs at most.
+TEST(PlanTime, WhereNoNumberOfGpusSharesTheBatchOneThatWouldIsNamed) {
+  PlanOptions options;
+  options.tokens = 15e12;
+  options.days = 30;
+  options.mfu = 0.4;
+  const Plan plan = plan_of("llama3-70b", 64, 8192, 1, "dgx-h100-ndr400", options).plan;
+  ASSERT_TRUE(plan.feasible && plan.time);
+  EXPECT_GT(*plan.time->gpus_needed, 256);
+  EXPECT_FALSE(plan.time->deadline_layout);
+  const Layout& layout = plan.estimate.layout;
+  const double ranks = static_cast<double>(layout.tp * layout.cp * layout.pp);
+  EXPECT_EQ(plan.time->deadline_batch, std::ceil(std::ceil(*plan.time->gpus_needed) / ranks));
+  const PlanStep days = step_named(plan, "Days");
+  EXPECT_NE(days.decision.find("no number of GPUs"), std::string::npos) << days.decision;
+  EXPECT_NE(days.decision.find("if MFU stays equal"), std::string::npos) << days.decision;
 }
 
 // Tokens over the plan's own rate: tokens / day = GPUs x peak x MFU / FLOPs a token.

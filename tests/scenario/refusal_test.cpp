@@ -37,10 +37,10 @@ TEST(Refusal, DpThatContradicts) {
 TEST(Refusal, BatchThatCannotBeShared) {
   EXPECT_EQ(faults_of({"cluster.gpus=1024", "training.global_batch_size=250"}),
             Lines{"/training/global_batch_size | 250 sequences cannot be shared by dp 32 x "
-                  "micro-batch 1 | nearest: 224 or 256"});
+                  "micro-batch 1 | nearest: 224 or 256 sequences"});
   EXPECT_EQ(faults_of({"cluster.gpus=1024", "training.global_batch_size=20"}),
             Lines{"/training/global_batch_size | 20 sequences cannot be shared by dp 32 x "
-                  "micro-batch 1 | nearest: 32"});
+                  "micro-batch 1 | nearest: 32 sequences"});
 }
 
 TEST(Refusal, StatedMicroBatchesThatContradict) {
@@ -55,10 +55,10 @@ TEST(Refusal, SequenceOverContextParallelRanks) {
                        "parallelism.tp=1",
                        "cluster.gpus=16"}),
             Lines{"/training/sequence_length | 2999 tokens do not divide by 2 x cp = 8 (ring "
-                  "attention's zig-zag halves) | nearest: 2992 or 3000"});
+                  "attention's zig-zag halves) | nearest: 2992 or 3000 tokens"});
   EXPECT_EQ(faults_of({"training.sequence_length=8196"}),
             Lines{"/training/sequence_length | 8196 tokens do not divide by tp 8 (sequence "
-                  "parallelism) | nearest: 8192 or 8200"});
+                  "parallelism) | nearest: 8192 or 8200 tokens"});
 }
 
 // 30 layers over 4 stages once built 28 in silence.
