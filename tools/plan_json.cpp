@@ -60,8 +60,7 @@ Json time_json(const TrainingTime& time, const PlanOptions& options) {
     json["gpus_needed"] = *time.gpus_needed;
     json["gpus_needed_whole"] = whole_json(std::ceil(*time.gpus_needed));
     json["gpus_that_share"] = candidate_or_null(time.deadline_layout);
-    json["batch_that_shares"] =
-        time.deadline_batch > 0 ? Json(time.deadline_batch) : Json(nullptr);
+    json["batch_that_shares"] = time.deadline_batch > 0 ? Json(time.deadline_batch) : Json(nullptr);
   }
   return json;
 }

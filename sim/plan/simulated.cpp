@@ -66,8 +66,8 @@ void add_parts(const Estimate& estimate, const SimulatedLayout& run, PlanStep& s
   const StageMemory& memory = run.memory;
   const std::int64_t states = states_of(memory);
   step.arithmetic.push_back("estimated: " + size_text(estimate.memory.total()) + " of " +
-                            size_text(estimate.memory_limit) + " usable; simulation adds " +
-                            beyond_text(estimate, run));
+                            size_text(estimate.memory_limit) + " usable");
+  step.arithmetic.push_back("simulation adds " + beyond_text(estimate, run));
   step.arithmetic.push_back(
       "states, activations, logits and buffers when simulated: " +
       size_equation(size_operand(real(states)) + " + " + size_operand(real(memory.activations)) +
@@ -195,17 +195,19 @@ void settle_simulated(Board& board) {
   board.refused.push_back(refused);
   if (take_another(board, step)) {
     const bool searched = board.layout.recompute_layers == kRecomputeAsNeeded;
-    step.decision = "not " + name_of(refused) + ", where the estimate leaves out " +
+    step.decision = "not " + name_of(refused) + ", where simulation adds " +
                     beyond_text(refused, *run) + ", but " + name_of(plan.estimate) +
                     ": the first " +
                     (searched ? "of the search, by closed form, that can be simulated and fits"
                               : "tried with every layer recomputed that fits when simulated");
   } else {
     plan.feasible = false;
-    plan.reason = "simulated, " + name_of(plan.estimate) + " takes " + peak_text(*run) +
-                  ": the estimate leaves out " + beyond_text(refused, *run) + "; " +
-                  count_text(static_cast<std::int64_t>(board.refused.size()) - 1, "other layout") +
-                  " tried when simulated, none fits";
+    const auto others = static_cast<std::int64_t>(board.refused.size()) - 1;
+    plan.reason =
+        "simulated, " + name_of(refused) + " takes " + peak_text(*run) +
+        ": beyond the estimate come " + beyond_text(refused, *run) + "; " +
+        (others > 0 ? "of " + count_text(others, "other layout") + " tried and simulated none fits"
+                    : "there is no other to simulate");
     board.found.smallest = larger_cluster(board, *run);
     step.decision = "nothing that was tried fits when simulated";
   }

@@ -115,6 +115,7 @@ TEST(PlanInvariants, ThreadsChangeNothing) {
 TEST(PlanInvariants, FeasibleMeansThatTheSimulationFits) {
   int moved = 0;
   int refused = 0;
+  int simulated = 0;
   for (const char* model : {"llama2-7b", "llama3.2-1b", "llama3-8b"}) {
     for (const std::int64_t gpus : {1, 2, 4, 8, 32}) {
       for (const std::int64_t sequence : {8192, 32768, 131072}) {
@@ -139,7 +140,11 @@ TEST(PlanInvariants, FeasibleMeansThatTheSimulationFits) {
           continue;
         }
         check_feasible(planned);
-        ASSERT_TRUE(plan.simulated);
+        EXPECT_NE(plan.simulated.has_value(), !plan.not_simulated.empty());
+        if (!plan.simulated) {
+          continue;
+        }
+        ++simulated;
         EXPECT_FALSE(plan.simulated->deadlock);
         // The verdict from its bytes, the scenario's own from a run of its own.
         EXPECT_LE(plan.simulated->memory_bytes + 1'500'000'000, plan.simulated->memory_capacity);
@@ -153,6 +158,7 @@ TEST(PlanInvariants, FeasibleMeansThatTheSimulationFits) {
   }
   EXPECT_GT(moved, 0);
   EXPECT_GT(refused, 0);
+  EXPECT_GT(simulated, 2 * moved);
 }
 
 // The reckoner of these tests sees what is wrong.
