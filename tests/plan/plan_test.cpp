@@ -81,6 +81,13 @@ TEST(PlanSteps, The8BModelOn8H100sStaysPlainAndRecomputesNineLayers) {
   EXPECT_EQ(plan.ranked, 16);
 }
 
+// 16 x 8.03e9 = 128.48e9: as a result in three figures, as what is reckoned with in four.
+TEST(PlanSteps, WhatIsReckonedWithHasFourFigures) {
+  const Plan plan = plan_of("llama3-8b", 8, 8192, 64).plan;
+  EXPECT_TRUE(says(step_named(plan, "Model states"), "16 x 8.03e9 = 128e9 bytes = 128 GB"));
+  EXPECT_TRUE(says(step_named(plan, "Smallest replica"), "128.5e9 / 80e9 = 1.61, so"));
+}
+
 // Published layouts (Narayanan et al. 2021, table 1: 145.6B on 1,536 GPUs as 8 x 8 x 24, 1T on
 // 3,072 as 8 x 64 x 6).
 TEST(PlanSteps, ThePublishedLayoutsOfMegatron) {
