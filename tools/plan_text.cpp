@@ -2,50 +2,14 @@
 
 #include "tools/estimate_output.h"
 #include "tools/typed.h"
+#include "tools/wrapped.h"
 
 #include "sim/base/format.h"
 
-#include <sstream>
 #include <vector>
 
 namespace foretrain {
 namespace {
-
-/// The words of a text; a number stays with the unit or noun behind it, and "(step" with its
-/// number.
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
-  bool joins = false;
-  std::istringstream stream(text);
-  for (std::string word; stream >> word;) {
-    if (joins) {
-      words.back() += " " + word;
-    } else {
-      words.push_back(word);
-    }
-    joins =
-        word == "(step" || (!joins && word.find_first_not_of("0123456789.,") == std::string::npos);
-  }
-  return words;
-}
-
-/// Words in lines of at most `width` columns; the first line begins with `first`, others with as
-/// many spaces as `hang`.
-std::string wrapped(const std::string& first, const std::string& text, int hang, int width) {
-  std::string page;
-  std::string line = first;
-  bool empty = true;
-  for (const std::string& word : words_of(text)) {
-    if (!empty && display_width(line) + 1 + display_width(word) > width) {
-      page += line + "\n";
-      line = std::string(static_cast<std::size_t>(hang), ' ');
-      empty = true;
-    }
-    line += (empty ? "" : " ") + word;
-    empty = false;
-  }
-  return page + line + "\n";
-}
 
 /// Arithmetic keeps its own spaces, unless it is too long.
 std::string arithmetic_text(const std::string& line, int width) {

@@ -3,6 +3,7 @@
 #include "tools/output.h"
 #include "tools/search_output.h"
 #include "tools/search_table.h"
+#include "tools/wrapped.h"
 
 #include "sim/base/format.h"
 
@@ -15,65 +16,12 @@ namespace {
 
 constexpr int kLabel = 11;
 
-/// The words of a text; a number stays with the unit or noun behind it.
-std::vector<std::string> single_words(const std::string& text) {
-  std::vector<std::string> words;
-  bool number = false;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, end - at);
-    if (number) {
-      words.back() += " " + word;
-    } else {
-      words.push_back(word);
-    }
-    number = word.find_first_not_of("0123456789.") == std::string::npos && !number;
-    at = end + 1;
-  }
-  return words;
-}
-
-/// What is not to be broken over lines: short items between dots, and single words otherwise.
-std::vector<std::string> words_of(const std::string& text) {
-  constexpr int kShort = 36;
-  const std::string dot = " ·";
-  std::vector<std::string> words;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t found = text.find(dot + " ", at);
-    const std::size_t end = found == std::string::npos ? text.size() : found + dot.size();
-    const std::string item = text.substr(at, end - at);
-    if (display_width(item) <= kShort) {
-      words.push_back(item);
-    } else {
-      const std::vector<std::string> single = single_words(item);
-      words.insert(words.end(), single.begin(), single.end());
-    }
-    at = end + 1;
-  }
-  return words;
-}
-
-/// Lines of at most `width` columns, all but the label indented.
+/// A labelled paragraph, all but the label indented.
 std::string paragraph(const std::string& label,
                       const std::string& text,
                       int width,
                       int indent = kLabel) {
-  std::string lines = pad(label, indent);
-  int column = indent;
-  for (const std::string& word : words_of(text)) {
-    const int length = display_width(word);
-    const bool first = column == indent;
-    if (!first && column + 1 + length > width) {
-      lines += "\n" + std::string(static_cast<std::size_t>(indent), ' ') + word;
-      column = indent + length;
-    } else {
-      lines += (first ? "" : " ") + word;
-      column += length + (first ? 0 : 1);
-    }
-  }
-  return lines + "\n";
+  return wrapped(pad(label, indent), text, indent, width);
 }
 
 /// The parts of a reason, a paragraph each.
