@@ -173,7 +173,7 @@ nlohmann::ordered_json answer_json(const EstimateAnswer& answer) {
   nlohmann::ordered_json json;
   json["scenario"] = scenario.name;
   json.update(estimate_json(estimate));
-  json["excess_bytes"] = bytes_json(std::max(0.0, estimate.memory.total() - estimate.memory_limit));
+  json["excess_bytes"] = whole_json(std::max(0.0, estimate.memory.total() - estimate.memory_limit));
   json["bubble"] = bubble_share(estimate);
   json["tokens_per_s"] = tokens / estimate.step_time_s;
   json["tokens_per_s_per_gpu"] =
@@ -191,7 +191,7 @@ nlohmann::ordered_json answer_json(const EstimateAnswer& answer) {
   json["would_fit"] = nlohmann::ordered_json::array();
   for (const FittingAssumption& way : answer.would_fit) {
     json["would_fit"].push_back({{"assume", way.key_values},
-                                 {"memory_bytes", bytes_json(way.estimate.memory.total())},
+                                 {"memory_bytes", whole_json(way.estimate.memory.total())},
                                  {"mfu", way.estimate.mfu}});
   }
   json["notes"] = answer.notes;

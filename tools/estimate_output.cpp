@@ -17,10 +17,10 @@ const char* sharding_name(Sharding sharding) {
 
 }  // namespace
 
-nlohmann::ordered_json bytes_json(double bytes) {
+nlohmann::ordered_json whole_json(double value) {
   constexpr double kLargestWhole = 9007199254740992;
-  return bytes < kLargestWhole ? nlohmann::ordered_json(std::llround(bytes))
-                               : nlohmann::ordered_json(bytes);
+  return value < kLargestWhole ? nlohmann::ordered_json(std::llround(value))
+                               : nlohmann::ordered_json(value);
 }
 
 nlohmann::ordered_json layout_json(const Layout& layout) {
@@ -43,12 +43,12 @@ nlohmann::ordered_json estimate_json(const Estimate& estimate) {
   nlohmann::ordered_json json;
   json["mfu"] = estimate.mfu;
   json["step_time_s"] = estimate.step_time_s;
-  json["memory_bytes"] = bytes_json(estimate.memory.total());
-  json["memory_parts_bytes"] = {{"weights", bytes_json(estimate.memory.weights)},
-                                {"gradients", bytes_json(estimate.memory.gradients)},
-                                {"optimizer", bytes_json(estimate.memory.optimizer)},
-                                {"activations", bytes_json(estimate.memory.activations)}};
-  json["memory_limit_bytes"] = bytes_json(estimate.memory_limit);
+  json["memory_bytes"] = whole_json(estimate.memory.total());
+  json["memory_parts_bytes"] = {{"weights", whole_json(estimate.memory.weights)},
+                                {"gradients", whole_json(estimate.memory.gradients)},
+                                {"optimizer", whole_json(estimate.memory.optimizer)},
+                                {"activations", whole_json(estimate.memory.activations)}};
+  json["memory_limit_bytes"] = whole_json(estimate.memory_limit);
   json["fits"] = estimate.fits;
   json["recompute_layers"] = estimate.recompute_layers;
   json["stage_layers"] = estimate.stage_layers;

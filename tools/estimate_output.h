@@ -10,8 +10,8 @@
 /// Faces of an estimate that estimate, search and plan share.
 namespace foretrain {
 
-/// Whole bytes, as long as JSON readers keep the number.
-nlohmann::ordered_json bytes_json(double bytes);
+/// Without a fraction, as long as JSON readers keep such an integer.
+nlohmann::ordered_json whole_json(double value);
 
 /// tp, cp, pp, dp, and what else is not 1 or not the default.
 nlohmann::ordered_json layout_json(const Layout& layout);

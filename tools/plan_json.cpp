@@ -40,12 +40,6 @@ Json candidate_or_null(const std::optional<Estimate>& estimate) {
   return json;
 }
 
-/// Without a fraction, as far as integers go.
-Json whole_json(double value) {
-  constexpr double kMost = 9e15;
-  return value < kMost ? Json(std::llround(value)) : Json(value);
-}
-
 Json time_json(const TrainingTime& time, const PlanOptions& options) {
   Json json;
   json["flops_per_token"] = time.flops_per_token;
