@@ -56,7 +56,7 @@ ordered_json nearest_json(const TrainingJob& job,
   }
   ordered_json json = judged(*nearest);
   add_not_simulated(job, options, *nearest, json);
-  json["shortfall_bytes"] = bytes_json(nearest->memory.total() - nearest->memory_limit);
+  json["shortfall_bytes"] = whole_json(nearest->memory.total() - nearest->memory_limit);
   return json;
 }
 
