@@ -21,6 +21,10 @@ int cmd_check(int argc, char** argv) {
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
   }
+  if (const std::optional<int> over =
+          refuse_overwriting("check", {{"json", json_target}}, {name})) {
+    return *over;
+  }
   const Expected<Scenario> scenario = read_scenario(name, overrides);
   if (!scenario) {
     return report_faults(scenario.error(), name, json_target);

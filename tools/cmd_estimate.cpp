@@ -209,6 +209,10 @@ int cmd_estimate(int argc, char** argv) {
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
   }
+  if (const std::optional<int> over =
+          refuse_overwriting("estimate", {{"json", line.json}}, {line.scenario})) {
+    return *over;
+  }
   Expected<EstimateAnswer> read = read_line(line);
   if (!read) {
     return report_faults(read.error(), line.scenario, line.json);

@@ -162,6 +162,12 @@ int cmd_plan(int argc, char** argv) {
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
   }
+  if (const std::optional<int> over =
+          refuse_overwriting("plan",
+                             {{"write", line.write}, {"json", line.job.json}},
+                             {line.job.model, line.job.topology})) {
+    return *over;
+  }
   std::vector<Diagnostic> faults;
   PlanOptions options = read_options(line, faults);
   // The scenario may be written anywhere.

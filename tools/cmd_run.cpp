@@ -199,6 +199,10 @@ int cmd_run(int argc, char** argv) {
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
   }
+  if (const std::optional<int> over = refuse_overwriting(
+          "run", {{"trace", line.trace}, {"json", line.json}}, {line.scenario})) {
+    return *over;
+  }
   if (std::vector<Diagnostic> faults = check_line(line); !faults.empty()) {
     return report_faults(
         Faults{std::move(faults), FaultKind::kBadInput}, "foretrain run", line.json);

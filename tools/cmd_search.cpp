@@ -159,6 +159,12 @@ int cmd_search(int argc, char** argv) {
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
   }
+  if (const std::optional<int> over =
+          refuse_overwriting("search",
+                             {{"save", line.save}, {"json", line.job.json}},
+                             {line.job.model, line.job.topology})) {
+    return *over;
+  }
   line.job.model = from_anywhere(line.job.model);  // the best may be saved anywhere
   line.job.topology = from_anywhere(line.job.topology);
   const Expected<AssumedJob> assumed = read_job_line(line.job);

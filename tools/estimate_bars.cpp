@@ -51,9 +51,9 @@ std::string loss_note(const EstimateAnswer& answer, std::string_view loss) {
   }
   if (loss == "imbalance") {
     const bool experts = answer.assumptions.has_experts;
-    return std::string(layout.pp > 1 ? "slowest stage" : "") +
-           (layout.pp > 1 && experts ? ", " : "") + (experts ? "busiest experts" : "") +
-           " over the mean";
+    return !experts        ? "slowest stage over the mean"
+           : layout.pp > 1 ? "slowest stage, busiest experts"
+                           : "busiest experts over the mean";
   }
   if (loss == "context") {
     return "what attention cannot hide";
@@ -100,7 +100,8 @@ std::string waterfall_lines(const EstimateAnswer& answer, int width) {
     for (int i = 0; i < static_cast<int>(lost); ++i) {
       shade += "░";
     }
-    const bool none = step.mfu == before;
+    constexpr double kShown = 0.0005;  // of the peak: less prints as nothing
+    const bool none = before - step.mfu < kShown;
     std::string line = "  " + pad(std::string(step.after), 10) + pad(percent(step.mfu), 7, true) +
                        pad(none ? "" : "-" + fixed(100 * (before - step.mfu), 1), 7, true) + "  " +
                        pad(solid + shade, static_cast<int>(columns) + 2) +

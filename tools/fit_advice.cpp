@@ -22,6 +22,7 @@ using Settings = std::vector<std::string>;
 /// What came of a change.
 struct TriedChange {
   enum class Outcome { kNoScenario, kNotSimulated, kDoesNotFit, kFits } outcome{};
+  Layout layout;          ///< of the changed scenario
   Settings settings;      ///< as tried: with dp where the scenario states it
   std::int64_t peak = 0;  ///< kFits: bytes
   std::string why;        ///< kNotSimulated
@@ -35,15 +36,19 @@ TriedChange try_change(const std::string& reference,
   overrides.emplace_back("perturbations=[]");  // memory does not depend on them
   const Expected<Scenario> scenario = read_scenario(reference, overrides);
   if (!scenario) {
-    return {Outcome::kNoScenario, settings, 0, ""};
+    return {Outcome::kNoScenario, {}, settings, 0, ""};
   }
   const Expected<Simulation> simulation = simulate(*scenario);
   if (!simulation) {
-    return {Outcome::kNotSimulated, settings, 0, simulation.error().list.front().message};
+    return {Outcome::kNotSimulated, {}, settings, 0, simulation.error().list.front().message};
   }
   const StepReport& report = simulation->report;
   const bool fits = !report.deadlock && report.fits != Fit::kNo;
-  return {fits ? Outcome::kFits : Outcome::kDoesNotFit, settings, report.memory_peak, ""};
+  return {fits ? Outcome::kFits : Outcome::kDoesNotFit,
+          layout_of(*scenario, ClosedForm::kWorkshop),
+          settings,
+          report.memory_peak,
+          ""};
 }
 
 /// The same; a scenario that states dp must have the new one stated.
@@ -102,17 +107,40 @@ std::vector<std::string> smallest_cluster(const Scenario& scenario, const StepRe
   return notes;
 }
 
+/// What the closed form holds for too tight may still be a borderline fit: every layer recomputed,
+/// alone or in a deeper pipeline.
+std::vector<Settings> last_resorts(const Scenario& scenario) {
+  constexpr std::int64_t kDeepest = 4;
+  const Parallelism& degrees = scenario.parallelism;
+  std::vector<Settings> resorts = {{"recompute.mode=full"}};
+  if (scenario.training.micro_batch_size > 1) {
+    resorts.push_back({"recompute.mode=full", "training.micro_batch_size=1"});
+  }
+  for (std::int64_t deeper = 2; deeper <= kDeepest && degrees.dp % deeper == 0; deeper *= 2) {
+    resorts.push_back({"recompute.mode=full",
+                       "parallelism.pp=" + std::to_string(degrees.pp * deeper),
+                       "parallelism.dp=" + std::to_string(degrees.dp / deeper)});
+  }
+  return resorts;
+}
+
 }  // namespace
 
 std::vector<std::string> fit_advice(const std::string& reference,
                                     const std::vector<std::string>& overrides,
                                     const Scenario& scenario,
                                     const StepReport& report) {
-  const auto fits = [](const TriedChange& tried, const Layout& layout) {
-    return std::vector<std::string>{
-        "smallest change that fits: " + set_words(tried.settings),
-        "with it: " + to_string(layout) + ", peak " + human_bytes(tried.peak) + ", simulated"};
+  const auto fits = [](const TriedChange& tried) {
+    return std::vector<std::string>{"smallest change that fits: " + set_words(tried.settings),
+                                    "with it: " + to_string(tried.layout) + ", peak " +
+                                        human_bytes(tried.peak) + ", simulated"};
   };
+  if (scenario.schedule.name == "gpipe") {  // it keeps every micro-batch; no layout mends that
+    const TriedChange tried = try_change(reference, overrides, Settings{"schedule=1f1b"});
+    if (tried.outcome == TriedChange::Outcome::kFits) {
+      return fits(tried);
+    }
+  }
   std::vector<std::string> untried;
   const std::vector<FittingChange> changes = changes_that_fit(scenario, report.memory_peak);
   int tries = 0;
@@ -121,22 +149,17 @@ std::vector<std::string> fit_advice(const std::string& reference,
     const TriedChange tried = try_change(reference, overrides, change);
     tries += tried.outcome == TriedChange::Outcome::kNoScenario ? 0 : 1;
     if (tried.outcome == TriedChange::Outcome::kFits) {
-      return fits(tried, change.estimate.layout);
+      return fits(tried);
     }
     if (tried.outcome == TriedChange::Outcome::kNotSimulated && untried.empty()) {
       untried = {"by the closed form this fits: " + set_words(tried.settings),
                  "with it: " + to_string(change.estimate.layout) + "; " + tried.why};
     }
   }
-  // What the closed form holds for too tight may still be a borderline fit.
-  for (const Settings& settings :
-       {Settings{"recompute.mode=full"},
-        Settings{"recompute.mode=full", "training.micro_batch_size=1"}}) {
+  for (const Settings& settings : last_resorts(scenario)) {
     const TriedChange tried = try_change(reference, overrides, settings);
     if (tried.outcome == TriedChange::Outcome::kFits) {
-      Layout layout = layout_of(scenario, ClosedForm::kWorkshop);
-      layout.micro_batch_size = settings.size() > 1 ? 1 : layout.micro_batch_size;
-      return fits(tried, layout);
+      return fits(tried);
     }
   }
   return untried.empty() ? smallest_cluster(scenario, report) : untried;

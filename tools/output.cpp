@@ -130,6 +130,25 @@ std::vector<Diagnostic> check_targets(
   return faults;
 }
 
+std::optional<int> refuse_overwriting(
+    const std::string& command,
+    const std::vector<std::pair<std::string, std::string>>& targets,
+    const std::vector<std::string>& inputs) {
+  Faults faults;
+  for (const auto& [name, target] : targets) {
+    for (const std::string& input : inputs) {
+      const bool path = input.find_first_of("/.") != std::string::npos;  // and no preset's name
+      if (path && !target.empty() && target != "-" && same_file(target, input)) {
+        faults.list.push_back({"/" + name,
+                               "--" + name + " would overwrite " + input + ", which is read here",
+                               "write to another file"});
+      }
+    }
+  }
+  return faults.list.empty() ? std::nullopt
+                             : std::optional(report_faults(faults, "foretrain " + command, ""));
+}
+
 std::optional<int> parse_options(CLI::App& app, int argc, char** argv) {
   Faults faults;
   try {

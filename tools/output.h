@@ -51,6 +51,13 @@ int refuse_not_built(int argc, char** argv, std::string_view summary);
 std::vector<Diagnostic> check_targets(
     const std::vector<std::pair<std::string, std::string>>& targets);
 
+/// Refuses, on standard error only, outputs that would overwrite a file the command reads: the exit
+/// code, or nothing. `inputs` are names or paths.
+std::optional<int> refuse_overwriting(
+    const std::string& command,
+    const std::vector<std::pair<std::string, std::string>>& targets,
+    const std::vector<std::string>& inputs);
+
 /// Prints the faults of `source` (a scenario's name or path) to standard error as text, and as
 /// {"ok": false, "faults": [...]} to `json_target` unless that is empty; to standard output ("-")
 /// only so. Returns the exit code.

@@ -170,8 +170,12 @@ std::string next_text(const TrainingJob& job,
   page += command_text({plan.runs ? "run" : "check", file}, width);
   std::vector<std::string> estimate = {"estimate", file};
   append(estimate, typed.assumed);
+  if (layout.recompute_layers >= 0) {  // raised by the simulation, not by the closed form
+    estimate.push_back("--assume recompute_layers=" + std::to_string(layout.recompute_layers));
+  }
   page += command_text(estimate, width);
   std::vector<std::string> search = job_command("search", typed, job.gpus);
+  search.emplace_back("--uneven");
   search.push_back("--show " + std::to_string(layout.tp) + "," + std::to_string(layout.cp) + "," +
                    std::to_string(layout.pp));
   return page + command_text(search, width);

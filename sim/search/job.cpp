@@ -19,7 +19,8 @@ void adopt(const Faults& faults, const std::string& pointer, Faults& into) {
 void check_positive(std::int64_t value, const std::string& pointer, Faults& faults) {
   constexpr std::int64_t kMost = std::int64_t{1} << 53;
   if (value < 1 || value > kMost) {
-    faults.list.push_back({pointer, std::to_string(value) + " is not a positive whole number", ""});
+    faults.list.push_back(
+        {pointer, std::to_string(value) + " is not a whole number from 1 to 2^53", ""});
   }
 }
 

@@ -152,6 +152,22 @@ Assumptions held_back(const Assumptions& given, const RankedLayout& nearest) {
   return held;
 }
 
+/// Whether it fits when simulated with every layer recomputed, where that is the search's to
+/// choose.
+bool fits_recomputed(const SearchSubject& subject, const RankedLayout& ranked) {
+  const std::vector<std::int64_t>& asked = subject.axes.recompute_layers;
+  const auto layers = static_cast<std::int64_t>(ranked.estimate.stage_layers);
+  if (asked != std::vector<std::int64_t>{kRecomputeAsNeeded} ||
+      ranked.estimate.recompute_layers >= layers) {
+    return false;
+  }
+  Layout layout = ranked.estimate.layout;
+  layout.recompute_layers = layers;
+  const auto simulated =
+      simulate_text(scenario_text(subject.job, layout, subject.assumptions, "search"));
+  return simulated && !simulated->deadlock && simulated->fits != Fit::kNo;
+}
+
 void explain_all_refuted(const SearchSubject& subject, SearchResult& result) {
   const RankedLayout& nearest =
       *std::min_element(result.layouts.begin(),
@@ -166,8 +182,14 @@ void explain_all_refuted(const SearchSubject& subject, SearchResult& result) {
                                " layouts, none of them fits when simulated");
   sentences.add("nearest: " + to_string(nearest.estimate.layout) + " peaks at " +
                 human_bytes(nearest.simulated->memory_bytes) + " of " +
-                bytes(subject.assumptions.memory) + " when simulated, at " +
+                human_bytes(nearest.simulated->memory_capacity) + " when simulated, at " +
                 bytes(nearest.estimate.memory.total()) + " by the closed form");
+  if (fits_recomputed(subject, nearest)) {
+    sentences.add("with every layer recomputed it fits, simulated");
+    result.way_out = {{"--recompute", "full"}};
+    result.reason = sentences.joined();
+    return;
+  }
   const Assumptions held = held_back(subject.assumptions, nearest);
   result.smallest = smallest_that_fits(subject.job, subject.axes, held);
   std::int64_t gpus = 2 * subject.job.gpus;

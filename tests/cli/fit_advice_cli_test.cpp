@@ -36,6 +36,9 @@ TEST(FitAdvice, TheChangeThatIsNamedFits) {
         "gpt3-175b-1024-a100 --set parallelism.tp=2",
         "llama3-405b-8k --set parallelism.pp=8",
         "llama3-70b-64 --set parallelism.pp=1 --set parallelism.dp=8",
+        "llama3-70b-64 --set parallelism.pp=1 --set cluster.gpus=16 --set "
+        "training.global_batch_size=64",
+        "llama3-70b-64 --set schedule=gpipe",
         "gpt3-175b-1024-a100 --set parallelism.pp=1 --set parallelism.dp=128",
         R"(llama3-8b-8 --set parallelism.tp=1 --set 'perturbations=[)"
         R"({"kind":"slow_gpu","ranks":[3],"factor":1.1}]')"}) {
@@ -53,6 +56,12 @@ TEST(FitAdvice, TheChangeThatIsNamedFits) {
 TEST(FitAdvice, OneSettingIsEnoughWhereOneIs) {
   const json report = report_of("llama3-8b-8 --set parallelism.tp=1", 1);
   EXPECT_EQ(note_with(report, "smallest change that fits: "), "--set parallelism.tp=2");
+}
+
+// GPipe holds all 256 micro-batches: 1F1B with the same degrees holds four.
+TEST(FitAdvice, AScheduleThatHoldsEverythingIsWhatIsWrong) {
+  const json report = report_of("llama3-70b-64 --set schedule=gpipe", 1);
+  EXPECT_EQ(note_with(report, "smallest change that fits: "), "--set schedule=1f1b");
 }
 
 TEST(FitAdvice, WithoutAWayOutItNamesTheSmallestCluster) {

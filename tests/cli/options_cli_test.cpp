@@ -61,5 +61,26 @@ TEST(CommandLine, FaultsGoToAFileAndToTheReader) {
   EXPECT_EQ(refusal("estimate llama3-8b-8 --assume foo=1 --json -"), "");
 }
 
+// Not even the faults may be written over what was to be read.
+TEST(CommandLine, NoOutputOverwritesAnInput) {
+  const std::string file = testing::TempDir() + "mine.json";
+  const std::string text = "{\"name\": \"mine\"}\n";
+  for (const std::string& line :
+       {"run " + file + " --json " + file,
+        "run " + file + " --trace " + file,
+        "estimate " + file + " --json " + file,
+        "check " + file + " --json " + file,
+        "search --model " + file + " --topology dgx-h100-ndr400 --gpus 8 --seq 64 --gbs 8 --save " +
+            file,
+        "plan --model llama3-8b --topology " + file + " --gpus 8 --seq 64 --gbs 8 --write " +
+            file}) {
+    std::ofstream(file) << text;
+    EXPECT_NE(refusal(line).find("would overwrite " + file), std::string::npos) << line;
+    std::ostringstream left;
+    left << std::ifstream(file).rdbuf();
+    EXPECT_EQ(left.str(), text) << line;
+  }
+}
+
 }  // namespace
 }  // namespace foretrain::test

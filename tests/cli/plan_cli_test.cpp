@@ -238,6 +238,7 @@ TEST(PlanCommand, WhatItSuggestsWorksWhenTyped) {
        {"--model llama3-70b --topology dgx-h100-ndr400 --gpus 64 --seq 8192 --gbs 512 --assume "
         "memory='141 GB' --no-simulate",
         "--model mixtral-8x7b --topology dgx-h100-ndr400 --gpus 16 --seq 4096 --gbs 512",
+        "--model llama3-405b --topology dgx-a100-hdr200 --gpus 256 --seq 2048 --gbs 128",
         "--model llama3-8b --topology dgx-h100-ndr400 --gpus 8 --seq 8192 --gbs 64"}) {
     const Outcome outcome = run_program(std::string("plan ") + job + " --write " + quoted);
     ASSERT_EQ(outcome.code, 0) << job;

@@ -105,6 +105,18 @@ TEST(SearchNext, TheSearchThatIsOfferedFindsSomething) {
   }
 }
 
+// Logits of 152,064 words: no room beside the activations, enough beside recomputed ones.
+TEST(SearchNext, RecomputationIsOfferedWhereItAloneIsEnough) {
+  const Outcome page = run_program(
+      "search --model qwen2.5-7b --topology dgx-b200-ndr400 --gpus 1 --seq 8192 --gbs 2");
+  EXPECT_EQ(page.code, 1);
+  EXPECT_NE(page.out.find("with every layer recomputed it fits, simulated"), std::string::npos);
+  std::string next = next_of(page.out);
+  next.erase(next.find_last_not_of('\n') + 1);
+  EXPECT_TRUE(next.ends_with("--recompute full")) << next;
+  EXPECT_EQ(run_program(next).code, 0);
+}
+
 TEST(SearchNext, WhatDoesNotFitWhenSimulatedIsNotSaved) {
   const std::string file = testing::TempDir() + "foretrain_search_refuted.json";
   std::filesystem::remove(file);

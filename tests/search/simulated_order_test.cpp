@@ -73,7 +73,8 @@ TEST(SimulatedOrder, WhatDoesNotFitStandsBehindWhatIsNotKnown) {
 TEST(SimulatedOrder, WhereNothingFitsItSaysSoAndNamesAClusterThatHoldsIt) {
   const TrainingJob job = beyond_the_closed_form();
   SearchOptions options = simulating(job, 5);
-  options.assumptions.minimum_cp_tokens = 1e9;  // no cp, which is not simulated
+  options.assumptions.minimum_cp_tokens = 1e9;              // no cp, which is not simulated
+  options.axes.recompute_layers = {kRecomputeAsNeeded, 0};  // stated: no more than that is offered
   const SearchResult result = searched(job, options);
   ASSERT_EQ(result.layouts.size(), 2U);
   EXPECT_EQ(result.best(), nullptr);
