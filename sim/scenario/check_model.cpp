@@ -52,7 +52,7 @@ std::string tp_hint(const Scenario& scenario, const Rules& rules) {
   const auto legal = [&](std::int64_t tp) {
     return legal_tp(scenario, tp, p.kv_replication, rules);
   };
-  return "largest tp here: " + text(largest(p.tp, legal)) +
+  return "largest tp here: " + text(largest(std::max(p.tp, scenario.model.heads), legal)) +
          (legal_tp(scenario, p.tp, true, rules) ? ", or set kv_replication" : "");
 }
 
