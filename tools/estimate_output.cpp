@@ -113,8 +113,10 @@ std::string recompute_text(const Estimate& estimate) {
     return "";
   }
   const bool whole = estimate.stage_layers == std::floor(estimate.stage_layers);
-  return "recompute " + std::to_string(estimate.recompute_layers) + " of " +
-         fixed(estimate.stage_layers, whole ? 0 : 1) + " layers";
+  const std::string layers = fixed(estimate.stage_layers, whole ? 0 : 1) + " layers";
+  const bool more = static_cast<double>(estimate.recompute_layers) > estimate.stage_layers;
+  return "recompute " + (more ? "all " : std::to_string(estimate.recompute_layers) + " of ") +
+         layers;
 }
 
 }  // namespace foretrain
