@@ -224,6 +224,10 @@ int cmd_schedule(int argc, char** argv) {
   if (const std::optional<int> code = parse_options(app, argc, argv)) {
     return *code;
   }
+  if (const std::optional<int> over = refuse_overwriting(
+          "schedule", {{"svg", options.svg}, {"json", options.json}}, {options.name})) {
+    return *over;
+  }
   const Expected<Schedule> schedule =
       is_path(options.name) ? file_schedule(options) : named_schedule(options);
   Expected<TypedCosts> costs = read_costs(options.costs);

@@ -189,6 +189,10 @@ int cmd_topology(int argc, char** argv) {
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
   }
+  if (const std::optional<int> over =
+          refuse_overwriting("topology", {{"json", request.json_target}}, {request.name})) {
+    return *over;
+  }
   if (request.dot && !request.path.empty() && request.json_target.empty()) {
     const Diagnostic fault{
         "/path", "--dot prints the graph alone, without --path", "leave one out"};

@@ -59,25 +59,25 @@ void add_work(const Board& board, const TrainingTime& time, PlanStep& step) {
       " FLOPs");
 }
 
+/// The arithmetic, and as the decision what its line comes to.
 void add_days(const Board& board, const TrainingTime& time, PlanStep& step) {
   const std::string gpus = std::to_string(board.job.gpus);
   const std::string on = " days on " + count_text(board.job.gpus, "GPU");
+  const auto add = [&](const std::string& expression) {
+    step.arithmetic.push_back(equation(expression, time.days) + on);
+    step.decision = figure(outcome(expression, time.days)) + on;
+  };
   if (board.options.tokens_per_s_per_gpu) {
     const std::string rate = operand(time.tokens_per_s_per_gpu);
-    step.arithmetic.push_back(
-        equation(operand(time.tokens) + " / (" + gpus + " x " + rate + " x 86400)", time.days) +
-        on);
+    add(operand(time.tokens) + " / (" + gpus + " x " + rate + " x 86400)");
     step.arithmetic.push_back("that rate is an MFU of " +
                               percent_equation(rate + " x " + operand(time.flops_per_token) +
                                                    " / " + operand(board.given.peak),
                                                time.mfu));
     return;
   }
-  step.arithmetic.push_back(equation(operand(time.flops) + " / (" + gpus + " x " +
-                                         operand(board.given.peak) + " x " + operand(time.mfu) +
-                                         " x 86400)",
-                                     time.days) +
-                            on);
+  add(operand(time.flops) + " / (" + gpus + " x " + operand(board.given.peak) + " x " +
+      operand(time.mfu) + " x 86400)");
 }
 
 std::string plain_number(double value) {
@@ -119,7 +119,6 @@ void reckon_time(Board& board) {
     step.arithmetic.push_back("reckoned with " + time.basis + ": " + percent(time.mfu) +
                               " of the dense peak, " + figure(board.given.peak) + " FLOP/s");
     add_days(board, time, step);
-    step.decision = figure(time.days) + " days on " + count_text(board.job.gpus, "GPU");
     if (options.days) {
       time.gpus_needed = seconds / (*options.days * kDay);
       add_deadline(board, time, step);

@@ -110,6 +110,15 @@ TEST(EstimateCommand, ThePageFitsAHundredColumnsAndNamesEveryAssumption) {
   }
 }
 
+TEST(EstimateCommand, NothingIsNotALossAndNoStageRecomputesMoreThanItHolds) {
+  // Sixteen ranks hide all but .02 points of the gradients' traffic.
+  const std::string hidden = page("llama3-70b-64");
+  EXPECT_NE(hidden.find("  data       47.1 %         █"), std::string::npos) << hidden;
+  EXPECT_EQ(hidden.find("-0.0"), std::string::npos) << hidden;
+  const std::string all = page(kWorkshop + "--set recompute.mode=full");
+  EXPECT_NE(all.find("recompute all 7.9 layers"), std::string::npos) << all;
+}
+
 TEST(EstimateCommand, ChangedAssumptionsAreMarked) {
   const std::string text = page("llama3-70b-64 --assume 'memory=141 GB' --assume vpp=5");
   EXPECT_NE(text.find("memory                   141 GB  of a GPU, as sold  ◀ set, was 80 GB\n"),

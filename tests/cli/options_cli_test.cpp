@@ -70,6 +70,9 @@ TEST(CommandLine, NoOutputOverwritesAnInput) {
         "run " + file + " --trace " + file,
         "estimate " + file + " --json " + file,
         "check " + file + " --json " + file,
+        "topology " + file + " --json " + file,
+        "schedule " + file + " --json " + file,
+        "schedule " + file + " --svg " + file,
         "search --model " + file + " --topology dgx-h100-ndr400 --gpus 8 --seq 64 --gbs 8 --save " +
             file,
         "plan --model llama3-8b --topology " + file + " --gpus 8 --seq 64 --gbs 8 --write " +

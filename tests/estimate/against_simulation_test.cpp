@@ -1,6 +1,6 @@
 // Rule: under the same assumptions (constant efficiencies, full bandwidth, no latency) simulation
-// and closed form agree within 2 % on dense layouts without a pipeline whose data-parallel traffic
-// is small; and each term of the difference is the one MODEL 10.5 names.
+// and closed form agree within half a percent (2 % on pipelines) on dense layouts whose
+// data-parallel traffic is small; and each term of the difference is the one MODEL 10.5 names.
 #include "foretrain/search.h"
 #include "foretrain/simulate.h"
 
@@ -75,13 +75,14 @@ const std::vector<Case>& without_pipeline() {
   return kSetups;
 }
 
-TEST(AgainstSimulation, AgreesWithinTwoPercentWithoutAPipeline) {
+TEST(AgainstSimulation, AgreesWithinHalfAPercentWithoutAPipeline) {
   for (const Case& chosen : without_pipeline()) {
     const Both run = both(chosen);
     const double simulated = seconds(run.report.step_time);
     SCOPED_TRACE(std::string(chosen.model) + " tp " + std::to_string(chosen.layout.tp));
     ASSERT_LT(run.data_traffic_s, 0.02 * simulated) << "not a case of small traffic";
-    EXPECT_NEAR(run.estimate.step_time_s / simulated, 1.0, 0.02);
+    // Asked for are 2 %; what MODEL 10.5 names comes to half a percent at the most.
+    EXPECT_NEAR(run.estimate.step_time_s / simulated, 1.0, 0.005);
   }
 }
 

@@ -174,6 +174,9 @@ TEST(Refusal, TheTensorParallelismOfferedBreaksNoOtherRule) {
   EXPECT_EQ(qwen({"parallelism.tp=8"}),
             Lines{"/parallelism/tp | 8 does not divide 28 attention heads | largest tp here: 4"});
   EXPECT_EQ(qwen({"parallelism.tp=4"}), Lines{});
+  EXPECT_EQ(qwen({"parallelism.tp=3", "cluster.gpus=48", "training.global_batch_size=48"}),
+            Lines{"/parallelism/tp | 3 does not divide 28 attention heads | largest tp here: 4"})
+      << "above the one asked for, too";
   EXPECT_EQ(qwen({"parallelism.tp=7"}),
             Lines{"/parallelism/tp | 7 does not divide 4 key/value heads | largest tp here: 4"})
       << "replicas of 4 heads do not make 7";
