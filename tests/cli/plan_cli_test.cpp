@@ -259,6 +259,35 @@ TEST(PlanCommand, WhatItSuggestsWorksWhenTyped) {
   }
 }
 
+// Where the simulation had more layers recomputed than the closed form asks for, the estimate that
+// is suggested counts them: it comes to the plan's own.
+TEST(PlanCommand, TheEstimateItSuggestsIsThePlansOwn) {
+  const std::string file = testing::TempDir() + "recomputed_plan.json";
+  const std::string job =
+      "plan --model llama3-8b --topology hgx-h200-ndr400 --gpus 3 --seq 16384 --gbs 1536";
+  const json plan = json_of(job);
+  ASSERT_EQ(plan["estimate"]["recompute_layers"], 32) << "the closed form alone asks for 5";
+  const Outcome outcome = run_program(job + " --write " + file);
+  for (const std::string& command : suggested(outcome.out)) {
+    if (command.starts_with("estimate ")) {
+      EXPECT_EQ(json_of(command)["mfu"], plan["estimate"]["mfu"]) << command;
+      return;
+    }
+  }
+  ADD_FAILURE() << "no estimate is suggested:\n" << outcome.out;
+}
+
+// 522.5 days by the JSON; the line's printed operands come to 523, and so does the decision.
+TEST(PlanCommand, TheDaysDecidedAreThoseOfTheLine) {
+  const std::string page = page_of(
+      "--model llama2-13b --topology dgx-a100-hdr200 --gpus 16 --seq 32768 --gbs 64 --tokens 1T");
+  const std::size_t days = page.find(" days on 16 GPUs");
+  ASSERT_NE(days, std::string::npos) << page;
+  const std::size_t start = page.rfind("= ", days) + 2;
+  const std::string line = page.substr(start, days - start);
+  EXPECT_NE(page.find("=> " + line + " days on 16 GPUs"), std::string::npos) << page;
+}
+
 TEST(PlanCommand, WhatCannotBeSimulatedIsNotSuggestedToRun) {
   for (const char* option : {"", " --no-simulate"}) {
     const std::string page = page_of(
