@@ -280,7 +280,8 @@ TEST(PlanCommand, TheEstimateItSuggestsIsThePlansOwn) {
 // 522.5 days by the JSON; the line's printed operands come to 523, and so does the decision.
 TEST(PlanCommand, TheDaysDecidedAreThoseOfTheLine) {
   const std::string page = page_of(
-      "--model llama2-13b --topology dgx-a100-hdr200 --gpus 16 --seq 32768 --gbs 64 --tokens 1T");
+      "plan --model llama2-13b --topology dgx-a100-hdr200 --gpus 16 --seq 32768 --gbs 64 "
+      "--tokens 1T");
   const std::size_t days = page.find(" days on 16 GPUs");
   ASSERT_NE(days, std::string::npos) << page;
   const std::size_t start = page.rfind("= ", days) + 2;

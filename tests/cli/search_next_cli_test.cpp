@@ -111,6 +111,9 @@ TEST(SearchNext, RecomputationIsOfferedWhereItAloneIsEnough) {
       "search --model qwen2.5-7b --topology dgx-b200-ndr400 --gpus 1 --seq 8192 --gbs 2");
   EXPECT_EQ(page.code, 1);
   EXPECT_NE(page.out.find("with every layer recomputed it fits, simulated"), std::string::npos);
+  EXPECT_NE(page.out.find(" of 192 GB when simulated"), std::string::npos)
+      << "what the driver reports, not the 180 GB as sold:\n"
+      << page.out;
   std::string next = next_of(page.out);
   next.erase(next.find_last_not_of('\n') + 1);
   EXPECT_TRUE(next.ends_with("--recompute full")) << next;
