@@ -14,7 +14,8 @@
 /// What a model is made of: blocks, their parameters, and the operators of one micro-batch.
 namespace foretrain {
 
-enum class BlockKind { kEmbedding, kDense, kMoe, kHead };
+/// kPrediction: one multi-token-prediction module, its embedding, layer and loss included.
+enum class BlockKind { kEmbedding, kDense, kMoe, kPrediction, kHead };
 std::string_view to_string(BlockKind kind);
 
 /// The model as a list of blocks: embedding, L layers, head (final norm, output projection, loss).
@@ -34,6 +35,16 @@ ParameterCount count_parameters(const ModelConfig& model);
 /// A tied head holds its norm only: see stage_parameters.
 std::int64_t block_parameters(const ModelConfig& model, BlockKind kind, std::int64_t tp);
 
+/// Parameters of one block on one rank, by the group their gradients are reduced over.
+struct RankParameters {
+  std::int64_t shared = 0;   ///< everything but routed experts: over dp x cp
+  std::int64_t experts = 0;  ///< over edp
+  std::int64_t total() const { return shared + experts; }
+};
+RankParameters rank_parameters(const ModelConfig& model,
+                               BlockKind kind,
+                               const Parallelism& degrees);
+
 enum class FlopsConvention { kCausal, kFull, kHardware };
 std::string_view to_string(FlopsConvention convention);
 
@@ -47,10 +58,19 @@ double flops_per_token(const ModelConfig& model,
 
 // --- operators ---------------------------------------------------------------------------------
 
-enum class OperatorKind { kGemm, kAttention, kNorm, kElementwise, kEmbedding, kLoss, kCollective };
+enum class OperatorKind {
+  kGemm,
+  kAttention,
+  kNorm,
+  kElementwise,
+  kEmbedding,
+  kLoss,
+  kHostSync,  ///< the host waits for the device (token counts): no work, the stack's time
+  kCollective
+};
 
 /// The one dimension of the mesh an operator's collective runs over; never ranks.
-enum class MeshDimension { kTp, kCp, kEp, kDp };
+enum class MeshDimension { kTp, kCp, kEp, kEtp };
 
 enum class Pass { kForward, kInputGradient, kWeightGradient, kRecompute };
 
@@ -63,9 +83,16 @@ struct Operator {
   Bytes bytes;  ///< HBM traffic
   std::int64_t m = 0, n = 0, k = 0;  ///< GEMM: rows, columns, inner size. Attention: m = sequence,
                                      ///< n = heads on this rank, k = head dim
+  std::int64_t gemms = 1;            ///< grouped GEMM: so many of m x n x k side by side
+  DataType precision = DataType::kBf16;  ///< what a GEMM or attention computes in
   CollectiveKind collective = CollectiveKind::kAllReduce;
   MeshDimension dimension = MeshDimension::kTp;
-  Bytes payload;                     ///< collectives: nccl-tests size
+  Bytes payload;  ///< collectives: nccl-tests size
+  /// A collective beside the kernels: it waits for its inputs only, not for the kernel before it.
+  bool detached = false;
+  /// Expert all-to-all: the payload holds every token this often (top-k); a dispatcher that
+  /// forwards inside nodes sends one copy per node.
+  std::int64_t copies = 1;
   std::vector<std::int32_t> inputs;  ///< operators of the same list it waits for
 };
 
@@ -101,11 +128,20 @@ struct BlockContext {
   bool fused_gradient_accumulation = true;
   bool textbook = false;  ///< no gather of the saved input in backward, weight gradients wait for
                           ///< the collective before them (costs: constant)
+  PrecisionSpec precision;
+
+  std::int64_t cp = 1;
+  ContextKind cp_kind = ContextKind::kRing;
+  bool overlap_cp = true;            ///< ring transfers beside attention, or one after the other
+  std::int64_t document_length = 0;  ///< tokens attend within documents of so many; 0: everywhere
+
+  std::int64_t ep = 1, etp = 1;
+  double expert_load = 1.0;      ///< tokens at the hottest rank's experts over the mean
+  double expert_capacity = 0.0;  ///< capacity factor, experts padded to it; 0: dropless
+  std::string dispatcher = "alltoall";
   std::vector<std::string> recompute_modules;  ///< kModules: core_attn, layernorm, mlp
 };
 
-/// Dense, embedding and head blocks of plain attention. MoE blocks and multi-latent attention have
-/// no operators yet: every list is empty.
 BlockOperators block_operators(const ModelConfig& model,
                                BlockKind kind,
                                const BlockContext& context);
@@ -126,6 +162,7 @@ struct StageSlice {
   std::int64_t layers = 0;  ///< transformer layers; may be 0
   bool embedding = false;
   bool head = false;
+  std::int64_t predictions = 0;  ///< multi-token-prediction modules, before the head
 };
 
 /// Slices from the resolved layers_per_stage: embedding on the first virtual stage, head on the

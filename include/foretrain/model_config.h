@@ -39,6 +39,8 @@ struct ModelConfig {
   std::int64_t shared_ffn = 0;         ///< summed width of the shared experts; 0: none
   std::int64_t dense_first = 0;        ///< leading layers with a dense MLP
   bool router_bias = false;            ///< one correction value per expert (deepseek_v3)
+  std::int64_t expert_groups = 0;      ///< groups of experts a router chooses among; 0: no groups
+  std::int64_t expert_groups_per_token = 0;  ///< groups a token may go to (node-limited routing)
 
   // Multi-latent attention; kv_lora_rank == 0: plain attention.
   std::int64_t q_lora_rank = 0;  ///< 0: full-rank query projection

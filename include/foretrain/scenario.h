@@ -43,7 +43,10 @@ struct TrainingSpec {
   std::int64_t global_batch_size = 0;  ///< sequences per step
   std::int64_t micro_batch_size = 1;   ///< b, sequences
   PrecisionSpec dtype;
-  std::string optimizer = "adamw";  ///< adamw, adam, sgd
+  std::string optimizer = "adamw";          ///< adamw, adam, sgd
+  std::int64_t multi_token_prediction = 0;  ///< modules trained, of those the model has
+  /// Tokens attend within documents of so many; 0: the sequence is one document.
+  std::int64_t document_length = 0;
 };
 
 enum class Sharding { kNone, kZero1, kZero2, kZero3 };
@@ -62,6 +65,7 @@ struct Parallelism {
   Sharding sharding = Sharding::kZero1;
   bool embedding_and_loss_as_layers = false;
   std::vector<std::int64_t> layers_per_stage;  ///< resolved: pp * vpp entries, virtual-stage order
+  std::vector<std::int64_t> predictions_per_stage;  ///< resolved likewise; empty: none are trained
   std::optional<std::int64_t> first_stage_layers, last_stage_layers;
   std::string layout;  ///< Megatron's layout string, or empty
   bool kv_replication = false;
@@ -120,8 +124,11 @@ struct StackSpec {
   bool fused_gradient_accumulation = true;  ///< main-gradient add inside the weight-gradient GEMM
   std::string gradient_reduction =
       "run";  ///< zero2: "run" (after each run of a chunk's backwards), "micro_batch"
-  std::string dispatcher = "alltoall";
-  Duration host_launch{};  ///< host time per kernel launch
+  std::string dispatcher = "alltoall";  ///< of experts: alltoall, allgather, flex, deepep
+  double expert_capacity = 0.0;         ///< experts padded to this capacity factor; 0: dropless
+  Duration host_launch{};               ///< host time per kernel launch
+  /// Dropless experts: the host reads the token counts before it launches the expert GEMMs.
+  Duration host_sync{};
 };
 
 struct StepWindow {

@@ -12,6 +12,8 @@ std::string_view to_string(BlockKind kind) {
       return "dense";
     case BlockKind::kMoe:
       return "moe";
+    case BlockKind::kPrediction:
+      return "prediction";
     case BlockKind::kHead:
       break;
   }
@@ -34,6 +36,9 @@ std::vector<StageSlice> stage_slices(const ModelConfig& model, const Parallelism
   for (const std::int64_t layers : parallelism.layers_per_stage) {
     slices.push_back({next_layer, layers, false, false});
     next_layer += layers;
+  }
+  for (std::size_t stage = 0; stage < parallelism.predictions_per_stage.size(); ++stage) {
+    slices[stage].predictions = parallelism.predictions_per_stage[stage];
   }
   FORETRAIN_CHECK(!slices.empty() && next_layer == model.layers,
                   "layers_per_stage holds %lld of %lld layers",

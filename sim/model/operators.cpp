@@ -21,6 +21,7 @@ BlockRecipe recipe(BlockKind kind) {
     case BlockKind::kHead:
       return {head_forward, head_backward, head_stash};
     case BlockKind::kMoe:
+    case BlockKind::kPrediction:
       break;
   }
   return {};

@@ -100,11 +100,30 @@ std::int64_t block_parameters(const ModelConfig& model, BlockKind kind, std::int
       return table + (model.learned_positions ? model.max_positions * model.hidden : 0);
     case BlockKind::kHead:
       return norm_parameters(model) + (model.tied_embeddings ? 0 : table);
+    case BlockKind::kPrediction:
+      // One layer, the 2h x h projection that joins embedding and state, and two norms; the third
+      // norm is the head's.
+      return layer_parameters(model, model_blocks(model).end()[-2], tp) +
+             2 * model.hidden * model.hidden + 2 * norm_parameters(model);
     case BlockKind::kDense:
     case BlockKind::kMoe:
       break;
   }
   return layer_parameters(model, kind, tp);
+}
+
+RankParameters rank_parameters(const ModelConfig& model,
+                               BlockKind kind,
+                               const Parallelism& degrees) {
+  RankParameters count;
+  count.shared = block_parameters(model, kind, degrees.tp);
+  const BlockKind layer = kind == BlockKind::kPrediction ? model_blocks(model).end()[-2] : kind;
+  if (layer == BlockKind::kMoe) {
+    count.shared -= model.experts * mlp_parameters(model, model.expert_ffn, degrees.tp);
+    count.experts =
+        ceil_div(model.experts, degrees.ep) * mlp_parameters(model, model.expert_ffn, degrees.etp);
+  }
+  return count;
 }
 
 std::int64_t stage_parameters(const ModelConfig& model, const StageSlice& slice, std::int64_t tp) {

@@ -2,6 +2,7 @@
 #include "sim/scenario/divides.h"
 #include "sim/scenario/layout.h"
 #include "sim/scenario/rules.h"
+#include "sim/scenario/sections.h"
 
 #include <algorithm>
 #include <functional>
@@ -144,27 +145,45 @@ void check_magnitude(const Scenario& scenario, Rules& rules) {
   }
 }
 
-/// A layout places every multi-token-prediction module of the model.
-void check_prediction_modules(const Scenario& scenario, Rules& rules) {
-  const Parallelism& p = scenario.parallelism;
-  if (p.layout.empty()) {
-    return;
-  }
+/// Prediction modules that are trained: as stated, else as many as a layout places (m), else none.
+void check_prediction_modules(Scenario& scenario, const StatedValues& stated, Rules& rules) {
+  Parallelism& p = scenario.parallelism;
+  const std::int64_t most = scenario.model.mtp_layers;
+  std::int64_t& trained = scenario.training.multi_token_prediction;
   std::int64_t placed = 0;
-  if (const Expected<std::vector<LayoutStage>> stages = parse_layout(p.layout)) {
+  const Expected<std::vector<LayoutStage>> stages =
+      p.layout.empty() ? Expected<std::vector<LayoutStage>>() : parse_layout(p.layout);
+  if (stages) {
     for (const LayoutStage& stage : *stages) {
       placed += stage.mtp;
     }
   }
-  if (placed != scenario.model.mtp_layers) {
+  if (!stated.multi_token_prediction) {
+    trained = placed;
+  } else if (!p.layout.empty() && placed != trained) {
     rules.fault("/parallelism/layout",
                 "places " + text(placed) + " prediction " + plural("module", placed) +
-                    " (m), the model has " + text(scenario.model.mtp_layers),
-                "");
+                    " (m), multi_token_prediction says " + text(trained),
+                "leave multi_token_prediction out, or place as many");
+    return;
+  }
+  if (trained > most) {
+    rules.fault(
+        stated.multi_token_prediction ? "/training/multi_token_prediction" : "/parallelism/layout",
+        text(trained) + " prediction " + plural("module", trained) + ", but the model has " +
+            (most == 0 ? "none" : text(most)),
+        most == 0 ? "leave it out" : "at most " + text(most));
+  }
+  if (trained > 0) {
+    p.predictions_per_stage.assign(p.layers_per_stage.size(), 0);
+    p.predictions_per_stage.back() = trained;
+    for (std::size_t stage = 0; stages && stage < stages->size() && placed > 0; ++stage) {
+      p.predictions_per_stage[stage] = (*stages)[stage].mtp;
+    }
   }
 }
 
-void check_layers(Scenario& scenario, Rules& rules) {
+void check_layers(Scenario& scenario, const StatedValues& stated, Rules& rules) {
   if (!rules.sound({"/parallelism/pp",
                     "/parallelism/vpp",
                     "/parallelism/layers_per_stage",
@@ -178,7 +197,7 @@ void check_layers(Scenario& scenario, Rules& rules) {
       split_layers(scenario.model.layers, scenario.parallelism);
   if (split) {
     scenario.parallelism.layers_per_stage = *std::move(split);
-    check_prediction_modules(scenario, rules);
+    check_prediction_modules(scenario, stated, rules);
     return;
   }
   rules.taint("/parallelism/layers_per_stage");
@@ -189,7 +208,7 @@ void check_layers(Scenario& scenario, Rules& rules) {
 
 }  // namespace
 
-void check_model(Scenario& scenario, Rules& rules) {
+void check_model(Scenario& scenario, const StatedValues& stated, Rules& rules) {
   constexpr std::int64_t kMostLayers = 100'000;
   if (!rules.sound({"/model"})) {
     return;
@@ -209,7 +228,7 @@ void check_model(Scenario& scenario, Rules& rules) {
                 "");
     return;
   }
-  check_layers(scenario, rules);
+  check_layers(scenario, stated, rules);
   if (rules.sound({"/parallelism/tp"})) {
     check_heads(scenario, rules);
   }

@@ -156,6 +156,11 @@ void read_deepseek(ConfigFields& fields, ModelConfig& model) {
   model.expert_ffn = fields.size("moe_intermediate_size");
   model.shared_ffn = fields.count_or("n_shared_experts", 0) * model.expert_ffn;
   model.dense_first = fields.count_or("first_k_dense_replace", 0);
+  // One group is no limit.
+  model.expert_groups = fields.size_or("n_group", 1);
+  model.expert_groups_per_token = fields.size_or("topk_group", model.expert_groups);
+  if (model.expert_groups_per_token == model.expert_groups)
+    model.expert_groups = model.expert_groups_per_token = 0;
   refuse_other_than_one(fields, "moe_layer_freq");
 }
 

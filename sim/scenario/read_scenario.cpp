@@ -108,7 +108,7 @@ void read_sections(JsonCursor& root, Scenario& scenario, StatedValues& stated, R
   }
   if (auto at = root.require("training",
                              R"(e.g. {"sequence_length": 8192, "global_batch_size": 2048})")) {
-    read_training(*at, scenario.training);
+    read_training(*at, scenario.training, stated);
   }
   const auto section = [&](std::string_view key, auto read) { optional_section(root, key, read); };
   section("parallelism",

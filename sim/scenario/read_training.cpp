@@ -63,7 +63,7 @@ PrecisionSpec precision_preset(const std::string& name) {
   return precision;
 }
 
-void read_training(JsonCursor& section, TrainingSpec& training) {
+void read_training(JsonCursor& section, TrainingSpec& training, StatedValues& stated) {
   if (!section.expect_object()) {
     return;
   }
@@ -80,6 +80,9 @@ void read_training(JsonCursor& section, TrainingSpec& training) {
   }
   read_grad_dtype(section, dtype ? &*dtype : nullptr, training.dtype);
   section.read("optimizer", training.optimizer, kOptimizers);
+  stated.multi_token_prediction =
+      section.read("multi_token_prediction", training.multi_token_prediction, {0, 1'000});
+  section.read("document_length", training.document_length, {0, kLargestInteger});
   section.finish();
 }
 

@@ -40,6 +40,6 @@ void check_schedule(Scenario& scenario, const StatedValues& stated, Rules& rules
 
 /// Whether the model can be cut this way: heads over tp, experts over ep, layers over stages (which
 /// fills in layers_per_stage), and sizes that can be counted at all.
-void check_model(Scenario& scenario, Rules& rules);
+void check_model(Scenario& scenario, const StatedValues& stated, Rules& rules);
 
 }  // namespace foretrain

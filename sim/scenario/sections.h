@@ -16,9 +16,10 @@ struct StatedValues {
   std::optional<std::int64_t> dp;
   std::optional<std::int64_t> micro_batches;
   bool vpp = false;
+  bool multi_token_prediction = false;
 };
 
-void read_training(JsonCursor& section, TrainingSpec& training);
+void read_training(JsonCursor& section, TrainingSpec& training, StatedValues& stated);
 void read_parallelism(JsonCursor& section, Parallelism& parallelism, StatedValues& stated);
 void read_schedule(JsonCursor& section, ScheduleSpec& schedule, const std::string& base_directory);
 void read_recompute(JsonCursor& section, RecomputeSpec& recompute);

@@ -93,7 +93,9 @@ void read_stack(JsonCursor& section, StackSpec& stack) {
   section.read("fused_gradient_accumulation", stack.fused_gradient_accumulation);
   section.read("gradient_reduction", stack.gradient_reduction, kReductions);
   section.read("dispatcher", stack.dispatcher, kDispatchers);
+  section.read("expert_capacity", stack.expert_capacity, {0.0, 1000.0});
   section.read("host_launch", stack.host_launch);
+  section.read("host_sync", stack.host_sync);
   section.finish();
 }
 

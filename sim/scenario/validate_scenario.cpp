@@ -268,7 +268,7 @@ void validate_scenario(Scenario& scenario,
   check_sequence(scenario, rules);
   check_precision(scenario, rules);
   check_schedule(scenario, stated, rules);
-  check_model(scenario, rules);
+  check_model(scenario, stated, rules);
   check_mesh(scenario, rules);
   check_recompute(scenario, rules);
   check_sharding(scenario, rules);

@@ -31,6 +31,10 @@ void put_experts(Json& object, const ModelConfig& model, bool latent) {
     return;
   object["n_shared_experts"] = model.shared_ffn / model.expert_ffn;
   object["first_k_dense_replace"] = model.dense_first;
+  if (model.expert_groups > 0) {
+    object["n_group"] = model.expert_groups;
+    object["topk_group"] = model.expert_groups_per_token;
+  }
 }
 
 void put_latent_attention(Json& object, const ModelConfig& model) {

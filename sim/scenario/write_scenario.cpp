@@ -66,7 +66,9 @@ Json training_json(const TrainingSpec& training) {
           {"micro_batch_size", training.micro_batch_size},
           {"dtype", dtype_json(training.dtype)},
           {"grad_dtype", word(kDataTypes, training.dtype.grads)},
-          {"optimizer", training.optimizer}};
+          {"optimizer", training.optimizer},
+          {"multi_token_prediction", training.multi_token_prediction},
+          {"document_length", training.document_length}};
 }
 
 Json parallelism_json(const Scenario& scenario) {
@@ -158,7 +160,9 @@ Json stack_fields(const StackSpec& stack) {
           {"fused_gradient_accumulation", stack.fused_gradient_accumulation},
           {"gradient_reduction", stack.gradient_reduction},
           {"dispatcher", stack.dispatcher},
-          {"host_launch", duration_text(stack.host_launch)}};
+          {"expert_capacity", stack.expert_capacity},
+          {"host_launch", duration_text(stack.host_launch)},
+          {"host_sync", duration_text(stack.host_sync)}};
 }
 
 Json stack_json(const StackSpec& stack) {
