@@ -1,37 +1,53 @@
 #include "sim/model/block_builder.h"
 
+#include "sim/model/parameters.h"
+
 namespace foretrain {
 
 BlockBuilder::BlockBuilder(const ModelConfig& model, const BlockContext& context)
     : model_(model), context_(context), shape_(model, context) {}
 
-BlockBuilder::Vertex BlockBuilder::then(const Operator& op) {
-  path_ = graph_.add(op, {path_});
+BlockBuilder::Vertex BlockBuilder::then(const Operator& op, Vertex waits_for_too) {
+  path_ = graph_.add(op, {path_, waits_for_too});
   return path_;
 }
 
-Operator BlockBuilder::collective(std::string_view name, CollectiveKind kind, Pass pass) const {
+Operator BlockBuilder::collective(const Transfer& transfer, Pass pass) const {
   Operator op;
-  op.name = name;
+  op.name = transfer.name;
   op.kind = OperatorKind::kCollective;
   op.pass = pass;
-  op.collective = kind;
-  op.dimension = MeshDimension::kTp;
-  op.payload = Bytes{shape_.full() * shape_.element};
+  op.collective = transfer.kind;
+  op.dimension = transfer.dimension;
+  op.payload = Bytes{transfer.elements * shape_.element};
   return op;
 }
 
-Operator BlockBuilder::gemm(
-    std::string_view name, Pass pass, std::int64_t m, std::int64_t n, std::int64_t k) const {
+Operator BlockBuilder::tensor_collective(CollectiveKind kind, std::int64_t width, Pass pass) const {
+  const std::string_view name = kind == CollectiveKind::kAllGather       ? "tp all-gather"
+                                : kind == CollectiveKind::kReduceScatter ? "tp reduce-scatter"
+                                                                         : "tp all-reduce";
+  return collective({name, kind, MeshDimension::kTp, shape_.tokens * width}, pass);
+}
+
+Operator BlockBuilder::gemm(const Linear& layer, std::string_view name, Pass pass) const {
+  const std::int64_t rows = ceil_div(layer.rows, layer.gemms);
   Operator op;
   op.name = name;
   op.kind = OperatorKind::kGemm;
   op.pass = pass;
-  op.flops = Flops{2 * m * n * k};
-  op.bytes = Bytes{(m * k + k * n + m * n) * shape_.element};
-  op.m = m;
-  op.n = n;
-  op.k = k;
+  op.flops =
+      Flops{2 * layer.rows * layer.n * layer.k + 2 * layer.bias * layer.rows / layer.sharers};
+  op.bytes =
+      Bytes{(layer.rows * (layer.k + layer.n) + layer.gemms * layer.k * layer.n) * shape_.element};
+  op.gemms = layer.gemms;
+  if (pass == Pass::kInputGradient) {  // dx[rows, k] = dy[rows, n] * W^T[n, k]
+    op.m = rows, op.n = layer.k, op.k = layer.n;
+  } else if (pass == Pass::kWeightGradient) {  // dW[k, n] = x^T[k, rows] * dy[rows, n]
+    op.m = layer.k, op.n = layer.n, op.k = rows;
+  } else {
+    op.m = rows, op.n = layer.n, op.k = layer.k;
+  }
   return op;
 }
 
@@ -43,24 +59,21 @@ Flops BlockBuilder::norm_flops(std::int64_t parameters) const {
   return Flops{2 * parameters * shape_.tokens / shape_.tp};
 }
 
-void BlockBuilder::gather() {
+void BlockBuilder::gather(std::int64_t width) {
   if (shape_.sequence_parallel)
-    then(collective("tp all-gather", CollectiveKind::kAllGather, forward_pass_));
+    then(tensor_collective(CollectiveKind::kAllGather, width, forward_pass_));
 }
 
 void BlockBuilder::reduce() {
   if (shape_.tp == 1)
     return;
-  if (shape_.sequence_parallel)
-    then(collective("tp reduce-scatter", CollectiveKind::kReduceScatter, forward_pass_));
-  else
-    then(collective("tp all-reduce", CollectiveKind::kAllReduce, forward_pass_));
+  const CollectiveKind kind =
+      shape_.sequence_parallel ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce;
+  then(tensor_collective(kind, shape_.hidden, forward_pass_));
 }
 
 void BlockBuilder::linear(const Linear& layer) {
-  Operator op = gemm(layer.names.forward, forward_pass_, shape_.tokens, layer.n, layer.k);
-  op.flops += norm_flops(layer.bias);
-  then(op);
+  then(gemm(layer, layer.names.forward, forward_pass_));
 }
 
 void BlockBuilder::elementwise(std::string_view name, Traffic traffic) {
@@ -88,12 +101,21 @@ void BlockBuilder::norm(std::string_view name, bool added) {
   then(op);
 }
 
+void BlockBuilder::inner_norm(std::string_view name,
+                              std::int64_t parameters,
+                              std::int64_t elements) {
+  Operator op;
+  op.name = name;
+  op.kind = OperatorKind::kNorm;
+  op.pass = forward_pass_;
+  op.flops = norm_flops(parameters);
+  op.bytes = traffic_bytes({(shape_.fused ? 2 : 5) * elements, 0});
+  then(op);
+}
+
 void BlockBuilder::weight_gradient(const Linear& layer, const std::vector<Vertex>& waits_for) {
-  // dW[k, n] = x^T[k, tokens] * dy[tokens, n].
-  Operator op =
-      gemm(layer.names.weight_gradient, Pass::kWeightGradient, layer.k, layer.n, shape_.tokens);
-  op.flops += norm_flops(layer.bias);
-  const std::int64_t weights = layer.k * layer.n;
+  Operator op = gemm(layer, layer.names.weight_gradient, Pass::kWeightGradient);
+  const std::int64_t weights = layer.gemms * layer.k * layer.n;
   if (context_.fused_gradient_accumulation)
     op.bytes += Bytes{weights * (2 * context_.grad_element_bytes - shape_.element)};
   const Vertex vertex = graph_.add(op, waits_for);
@@ -108,28 +130,29 @@ void BlockBuilder::weight_gradient(const Linear& layer, const std::vector<Vertex
 }
 
 void BlockBuilder::linear_gradients(const Linear& layer) {
-  const bool split = shape_.sequence_parallel;
-  if (split && !layer.column_parallel)
-    then(collective("tp all-gather", CollectiveKind::kAllGather, Pass::kInputGradient));
+  const bool columns = layer.split == WeightSplit::kColumns;
+  if (shape_.sequence_parallel && layer.split == WeightSplit::kRows)
+    then(tensor_collective(CollectiveKind::kAllGather, layer.n, Pass::kInputGradient));
   const Vertex output_gradient = path_;
   Vertex saved_input = -1;
-  if (split && layer.column_parallel && !context_.textbook) {
+  if (shape_.sequence_parallel && columns && !context_.textbook) {
     saved_input =
-        graph_.add(collective("tp all-gather", CollectiveKind::kAllGather, Pass::kWeightGradient),
+        graph_.add(tensor_collective(CollectiveKind::kAllGather, layer.k, Pass::kWeightGradient),
                    {output_gradient});
   }
-  // dx[tokens, k] = dy[tokens, n] * W^T[n, k].
-  Operator op =
-      gemm(layer.names.input_gradient, Pass::kInputGradient, shape_.tokens, layer.k, layer.n);
-  op.flops += norm_flops(layer.bias);
-  const Vertex input_gradient = then(op);
-  if (shape_.tp > 1 && layer.column_parallel) {
-    then(split
-             ? collective("tp reduce-scatter", CollectiveKind::kReduceScatter, Pass::kInputGradient)
-             : collective("tp all-reduce", CollectiveKind::kAllReduce, Pass::kInputGradient));
-  }
+  const Vertex input_gradient = then(gemm(layer, layer.names.input_gradient, Pass::kInputGradient));
+  if (columns)
+    scatter_gradient(layer.k);
   const Vertex before = context_.textbook ? path_ : input_gradient;
   weight_gradient(layer, {output_gradient, saved_input, before});
+}
+
+void BlockBuilder::scatter_gradient(std::int64_t width) {
+  if (shape_.tp == 1)
+    return;
+  const CollectiveKind kind =
+      shape_.sequence_parallel ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce;
+  then(tensor_collective(kind, width, Pass::kInputGradient));
 }
 
 void BlockBuilder::gradient(std::string_view name,
@@ -156,6 +179,15 @@ void BlockBuilder::norm_gradient(std::string_view name, bool added) {
   gradient(name, OperatorKind::kNorm, traffic, one_pass * 2);
   if (added && !shape_.fused)
     gradient("residual gradient", OperatorKind::kElementwise, {3 * shape_.split(), 0});
+}
+
+void BlockBuilder::inner_norm_gradient(std::string_view name,
+                                       std::int64_t parameters,
+                                       std::int64_t elements) {
+  gradient(name,
+           OperatorKind::kNorm,
+           {(shape_.fused ? 3 : 6) * elements, 0},
+           norm_flops(parameters) * 2);
 }
 
 }  // namespace foretrain

@@ -15,12 +15,21 @@ struct GemmNames {
   std::string_view forward, input_gradient, weight_gradient;
 };
 
-/// A linear layer y[tokens, n] = x[tokens, k] * W[k, n] on one rank.
+/// How tensor parallelism cuts a weight matrix: by output columns, by input rows, or not at all
+/// (every rank holds it and multiplies tokens of its own).
+enum class WeightSplit { kColumns, kRows, kNone };
+
+/// A linear layer y[rows, n] = x[rows, k] * W[k, n] on one rank; grouped: the rows are shared out
+/// among `gemms` matrices.
 struct Linear {
   GemmNames names;
   std::int64_t n = 0, k = 0;
-  std::int64_t bias = 0;  ///< bias elements this rank accounts for
-  bool column_parallel = true;
+  WeightSplit split = WeightSplit::kColumns;
+  std::int64_t rows = 0;
+  std::int64_t bias = 0;     ///< bias elements of the whole layer
+  std::int64_t sharers = 1;  ///< ranks that hold the same rows and account for the bias together
+  std::int64_t gemms = 1;
+  bool never_narrow = false;  ///< computes in 16 bits whatever the recipe: a router
 };
 
 /// Where the activation bytes of a memory-bound operator come from: elements moved times their
@@ -28,6 +37,14 @@ struct Linear {
 struct Traffic {
   std::int64_t elements = 0;
   std::int64_t mask_bytes = 0;
+};
+
+/// A collective of a block.
+struct Transfer {
+  std::string_view name;
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  MeshDimension dimension = MeshDimension::kTp;
+  std::int64_t elements = 0;  ///< nccl-tests' size
 };
 
 /// Adds operators to a graph in issue order. `path` is the chain that everything on the compute
@@ -47,16 +64,21 @@ class BlockBuilder {
   void forward_as(Pass pass) { forward_pass_ = pass; }
   Pass forward_pass() const { return forward_pass_; }
 
-  Vertex then(const Operator& op);
+  Vertex then(const Operator& op, Vertex waits_for_too = -1);
   Vertex path() const { return path_; }
 
+  Operator collective(const Transfer& transfer, Pass pass) const;
+
   // Forward.
-  void gather();  ///< all-gather before a column-parallel GEMM (sequence parallel only)
+  /// All-gather of a tensor of `width` before column-parallel GEMMs (sequence parallel only).
+  void gather(std::int64_t width);
   void reduce();  ///< reduce-scatter or all-reduce after a row-parallel GEMM
   void linear(const Linear& layer);
   void elementwise(std::string_view name, Traffic traffic);
-  /// `added`: the residual add of the same kernel.
+  /// Of the hidden state. `added`: the residual add of the same kernel.
   void norm(std::string_view name, bool added);
+  /// Of `elements` inside attention.
+  void inner_norm(std::string_view name, std::int64_t parameters, std::int64_t elements);
 
   // Backward. A column-parallel layer gathers its saved input again for the weight gradient and
   // reduces its input gradient; a row-parallel one gathers its output gradient first.
@@ -64,14 +86,16 @@ class BlockBuilder {
   void gradient(std::string_view name, OperatorKind kind, Traffic traffic, Flops flops = {});
   /// `added`: the gradient of the residual path is added in the same kernel.
   void norm_gradient(std::string_view name, bool added);
+  void inner_norm_gradient(std::string_view name, std::int64_t parameters, std::int64_t elements);
+  /// Sums the gradients of a tensor of `width` that gather() gathered.
+  void scatter_gradient(std::int64_t width);
 
   /// FLOPs of `parameters` norm parameters on this rank, one pass.
   Flops norm_flops(std::int64_t parameters) const;
 
  private:
-  Operator collective(std::string_view name, CollectiveKind kind, Pass pass) const;
-  Operator gemm(
-      std::string_view name, Pass pass, std::int64_t m, std::int64_t n, std::int64_t k) const;
+  Operator tensor_collective(CollectiveKind kind, std::int64_t width, Pass pass) const;
+  Operator gemm(const Linear& layer, std::string_view name, Pass pass) const;
   Bytes traffic_bytes(Traffic traffic) const;
   void weight_gradient(const Linear& layer, const std::vector<Vertex>& waits_for);
 

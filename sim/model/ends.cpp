@@ -1,4 +1,4 @@
-#include "sim/model/dense_block.h"
+#include "sim/model/ends.h"
 
 namespace foretrain {
 
@@ -9,11 +9,12 @@ constexpr std::int64_t kLossElementBytes = 4;
 
 Linear logits(const BlockBuilder& builder) {
   const BlockShape& shape = builder.shape();
-  return {{"logits", "logits input gradient", "logits weight gradient"},
-          shape.vocabulary,
-          shape.hidden,
-          0,
-          true};
+  Linear layer;
+  layer.names = {"logits", "logits input gradient", "logits weight gradient"};
+  layer.n = shape.vocabulary;
+  layer.k = shape.hidden;
+  layer.rows = shape.tokens;
+  return layer;
 }
 
 Operator loss_operator(const BlockShape& shape,
@@ -103,7 +104,7 @@ std::vector<Stash> embedding_stash(const BlockBuilder& builder) {
 void head_forward(BlockBuilder& builder) {
   const BlockShape& shape = builder.shape();
   builder.norm("final norm", false);
-  builder.gather();
+  builder.gather(shape.hidden);
   builder.linear(logits(builder));
   // Fused: the maximum reads the logits, one pass exponentiates and sums into a 32-bit copy.
   // Eager: cast, maximum, subtract, exponentiate, sum, divide, each a pass over 32-bit values.

@@ -1,5 +1,5 @@
-#include "sim/model/dense_block.h"
-#include "sim/model/parameters.h"
+#include "sim/model/ends.h"
+#include "sim/model/layer.h"
 
 namespace foretrain {
 
@@ -21,6 +21,7 @@ BlockRecipe recipe(BlockKind kind) {
     case BlockKind::kHead:
       return {head_forward, head_backward, head_stash};
     case BlockKind::kMoe:
+      return {moe_layer_forward, moe_layer_backward, moe_layer_stash};
     case BlockKind::kPrediction:
       break;
   }
@@ -33,7 +34,7 @@ BlockOperators block_operators(const ModelConfig& model,
                                BlockKind kind,
                                const BlockContext& context) {
   const BlockRecipe build = recipe(kind);
-  if (build.forward == nullptr || (kind == BlockKind::kDense && is_mla(model)))
+  if (build.forward == nullptr)
     return {};
   BlockBuilder forward(model, context);
   build.forward(forward);

@@ -319,13 +319,6 @@ TEST(Operators, GradientAccumulation) {
   EXPECT_EQ(bytes, 10 * (block_parameters(known::llama3_8b(), BlockKind::kDense, 8) - norms));
 }
 
-// Rule: what is not built has no operators, rather than wrong ones.
-TEST(Operators, MixturesAndLatentAttentionHaveNone) {
-  const BlockContext at = context(4096, 1, 1, true);
-  EXPECT_TRUE(block_operators(known::mixtral_8x7b(), BlockKind::kMoe, at).forward.empty());
-  EXPECT_TRUE(block_operators(known::deepseek_v3(), BlockKind::kDense, at).forward.empty());
-}
-
 // Rule: the picture has a node for each operator and an edge for each input.
 TEST(Operators, Dot) {
   const BlockOperators block =

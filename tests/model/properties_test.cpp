@@ -1,140 +1,45 @@
 #include "tests/model/known_models.h"
+#include "tests/model/random_cases.h"
 
 #include "foretrain/model.h"
-#include "sim/base/random.h"
 #include "sim/model/operator_graph.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 #include <gtest/gtest.h>
 
-// Properties of the operators of random dense models; every draw is a function of the case number.
+// Properties of the operators of random models in random layouts.
 namespace foretrain {
 namespace {
 
-constexpr std::uint64_t kCases = 200;
-constexpr BlockKind kKinds[] = {BlockKind::kEmbedding, BlockKind::kDense, BlockKind::kHead};
-
-/// Draws of one case.
-class Draw {
- public:
-  explicit Draw(std::uint64_t number) : case_(number) {}
-  std::int64_t below(std::int64_t n) {
-    return static_cast<std::int64_t>(random_bits(17, case_, next_++) %
-                                     static_cast<std::uint64_t>(n));
-  }
-  bool coin() { return below(2) == 1; }
-
- private:
-  std::uint64_t case_;
-  std::uint64_t next_ = 0;
-};
-
-/// Every split dimension is divisible by 8.
-ModelConfig random_model(Draw& draw) {
-  ModelConfig model;
-  model.model_type = "llama";
-  model.kv_heads = 8 * (1 + draw.below(2));
-  model.heads = model.kv_heads * (1 + draw.below(4));
-  model.head_dim = 16 * (1 + draw.below(8));
-  model.hidden = 64 * (1 + draw.below(64));
-  model.layers = 1 + draw.below(5);
-  model.ffn = 64 * (1 + draw.below(64));
-  model.vocabulary = 8 * (1 + draw.below(4000));
-  model.gated_mlp = draw.coin();
-  model.tied_embeddings = draw.coin();
-  model.qkv_bias = draw.coin();
-  model.output_bias = draw.coin();
-  model.mlp_bias = draw.coin();
-  model.layer_norm = draw.coin();
-  model.qk_norm = draw.coin();
-  model.learned_positions = draw.coin();
-  model.max_positions = model.learned_positions ? 4096 : 0;
-  model.sliding_window = draw.coin() ? 32 * (1 + draw.below(40)) : 0;
-  return model;
-}
-
-BlockContext random_context(Draw& draw) {
-  BlockContext at;
-  at.sequence_length = 64 * (1 + draw.below(16));
-  at.micro_batch_size = 1 + draw.below(3);
-  at.tp = std::int64_t{1} << draw.below(4);
-  at.sequence_parallel = draw.coin();
-  at.recompute = static_cast<RecomputeMode>(draw.below(4));
-  at.fused_operators = draw.coin();
-  at.flash_attention = draw.coin();
-  at.fused_gradient_accumulation = draw.coin();
-  at.textbook = draw.coin();
-  if (draw.coin())
-    at.recompute_modules.emplace_back("layernorm");
-  if (draw.coin())
-    at.recompute_modules.emplace_back("mlp");
-  return at;
-}
-
-struct Case {
-  explicit Case(std::uint64_t number)
-      : draw(number), model(random_model(draw)), at(random_context(draw)) {}
-  Draw draw;
-  ModelConfig model;
-  BlockContext at;
-  BlockOperators block(BlockKind kind) const { return block_operators(model, kind, at); }
-};
-
-Int128 flops(const std::vector<Operator>& operators, bool recomputed) {
-  Int128 sum = 0;
-  for (const Operator& op : operators) {
-    if ((op.pass == Pass::kRecompute) == recomputed)
-      sum += op.flops.value;
-  }
-  return sum;
-}
-
-auto key(const Operator& op) {
-  return std::tuple(op.name,
-                    op.kind,
-                    op.pass,
-                    op.flops.value,
-                    op.bytes.value,
-                    op.m,
-                    op.n,
-                    op.k,
-                    op.collective,
-                    op.dimension,
-                    op.payload.value);
-}
-
-template <typename... Lists>
-auto multiset_of(const Lists&... lists) {
-  std::map<decltype(key(Operator{})), int> counts;
-  const auto count = [&](const std::vector<Operator>& list) {
-    for (const Operator& op : list)
-      ++counts[key(op)];
-  };
-  (count(lists), ...);
-  return counts;
-}
+using random_cases::Case;
+using random_cases::flops;
+using random_cases::kCases;
+using random_cases::multiset_of;
 
 // Rule: model FLOPs executed by all ranks in forward, input and weight gradients equal
-// 6 (N - input embedding) + 12 L a d (pairs) per token; recomputation is on top of it.
+// 6 (N active - input embedding) + 6 L a (q_dim + v_dim) (pairs) per token; recomputation is on top
+// of it.
 TEST(OperatorProperties, ExecutedFlopsAreTheFormula) {
   for (std::uint64_t number = 0; number < kCases; ++number) {
     const Case c(number);
     Int128 executed = 0;
-    for (const BlockKind kind : kKinds) {
+    for (const BlockKind kind : c.kinds()) {
       const BlockOperators block = c.block(kind);
-      const std::int64_t times = kind == BlockKind::kDense ? c.model.layers : 1;
-      executed += times * c.at.tp * (flops(block.forward, false) + flops(block.backward, false));
+      const std::vector<BlockKind> blocks = model_blocks(c.model);
+      const Int128 ranks = c.at.tp * std::count(blocks.begin(), blocks.end(), kind);
+      executed += ranks * (flops(block.forward, false) + flops(block.backward, false));
     }
     const std::int64_t s = c.at.sequence_length;
     const std::int64_t b = c.at.micro_batch_size;
     const std::int64_t w = c.model.sliding_window > 0 ? std::min(c.model.sliding_window, s) : s;
     const ParameterCount count = count_parameters(c.model);
     const Int128 matrices = Int128{6} * (count.active - count.input_embedding) * s * b;
+    const std::int64_t dims = c.model.kv_lora_rank > 0
+                                  ? c.model.qk_nope_dim + c.model.qk_rope_dim + c.model.v_head_dim
+                                  : 2 * c.model.head_dim;
     const Int128 attention =
-        Int128{6} * c.model.layers * c.model.heads * c.model.head_dim * (2 * s * w - w * w) * b;
+        Int128{3} * c.model.layers * c.model.heads * dims * (2 * s * w - w * w) * b;
     EXPECT_TRUE(executed == matrices + attention) << "case " << number;
     const double per_token = flops_per_token(c.model, s, FlopsConvention::kCausal);
     EXPECT_NEAR(per_token * static_cast<double>(s * b) / static_cast<double>(executed), 1.0, 1e-12);
@@ -145,7 +50,7 @@ TEST(OperatorProperties, ExecutedFlopsAreTheFormula) {
 TEST(OperatorProperties, BackwardIsTwiceForward) {
   for (std::uint64_t number = 0; number < kCases; ++number) {
     const Case c(number);
-    for (const BlockKind kind : kKinds) {
+    for (const BlockKind kind : c.kinds()) {
       const BlockOperators block = c.block(kind);
       EXPECT_TRUE(flops(block.backward, false) == 2 * flops(block.forward, false)) << number;
     }
@@ -157,7 +62,7 @@ TEST(OperatorProperties, BackwardIsTwiceForward) {
 TEST(OperatorProperties, HalvesMakeTheBackward) {
   for (std::uint64_t number = 0; number < kCases; ++number) {
     const Case c(number);
-    for (const BlockKind kind : kKinds) {
+    for (const BlockKind kind : c.kinds()) {
       const BlockOperators block = c.block(kind);
       EXPECT_TRUE(multiset_of(block.backward) ==
                   multiset_of(block.input_gradient, block.weight_gradient));
@@ -173,7 +78,7 @@ TEST(OperatorProperties, HalvesMakeTheBackward) {
 TEST(OperatorProperties, InputsPointBackwards) {
   for (std::uint64_t number = 0; number < kCases; ++number) {
     const Case c(number);
-    for (const BlockKind kind : kKinds) {
+    for (const BlockKind kind : c.kinds()) {
       const BlockOperators block = c.block(kind);
       for (const auto* list :
            {&block.forward, &block.backward, &block.input_gradient, &block.weight_gradient}) {
@@ -195,30 +100,41 @@ TEST(OperatorProperties, InputsPointBackwards) {
 TEST(OperatorProperties, RecomputationOnlyAdds) {
   for (std::uint64_t number = 0; number < kCases; ++number) {
     Case c(number);
-    const BlockOperators with = c.block(BlockKind::kDense);
-    const bool full = c.at.recompute == RecomputeMode::kFull;
-    c.at.recompute = RecomputeMode::kNone;
-    const BlockOperators without = c.block(BlockKind::kDense);
-    EXPECT_TRUE(flops(without.backward, true) == 0);
-    EXPECT_TRUE(flops(with.backward, false) == flops(without.backward, false));
-    EXPECT_TRUE(multiset_of(with.weight_gradient) == multiset_of(without.weight_gradient));
-    EXPECT_LE(stash_bytes(with).value, stash_bytes(without).value);
-    if (full) {
-      EXPECT_TRUE(flops(with.backward, true) == flops(with.forward, false));
-      EXPECT_EQ(with.backward.size(), without.backward.size() + with.forward.size());
+    for (const BlockKind kind : c.layer_kinds()) {
+      const Case with_recompute = c;
+      const BlockOperators with = with_recompute.block(kind);
+      Case none = c;
+      none.at.recompute = RecomputeMode::kNone;
+      const BlockOperators without = none.block(kind);
+      EXPECT_TRUE(flops(without.backward, true) == 0);
+      EXPECT_TRUE(flops(with.backward, false) == flops(without.backward, false));
+      EXPECT_TRUE(multiset_of(with.weight_gradient) == multiset_of(without.weight_gradient));
+      EXPECT_LE(stash_bytes(with).value, stash_bytes(without).value);
+      if (c.at.recompute == RecomputeMode::kFull) {
+        EXPECT_TRUE(flops(with.backward, true) == flops(with.forward, false));
+        EXPECT_EQ(with.backward.size(), without.backward.size() + with.forward.size());
+      }
     }
   }
 }
 
 // Rule: tensors of the tensor-parallel regions shrink with tp, so that with sequence parallelism
-// the stash of all ranks together does not depend on it.
+// the stash of all ranks together does not depend on it (the one rotary key that all heads share
+// is held by each, once the up projections are recomputed from it).
 TEST(OperatorProperties, StashIsSharedByTheRanks) {
   for (std::uint64_t number = 0; number < kCases; ++number) {
     Case c(number);
     c.at.sequence_parallel = true;
-    const std::int64_t shared = stash_bytes(c.block(BlockKind::kDense)).value * c.at.tp;
-    c.at.tp = 1;
-    EXPECT_EQ(shared, stash_bytes(c.block(BlockKind::kDense)).value) << number;
+    std::erase(c.at.recompute_modules, "mla_up_proj");
+    for (const BlockKind kind : c.layer_kinds()) {
+      Case alone = c;
+      alone.at.tp = alone.at.etp = 1;
+      Case split = c;
+      split.at.etp = 1;
+      EXPECT_EQ(stash_bytes(split.block(kind)).value * c.at.tp,
+                stash_bytes(alone.block(kind)).value)
+          << number;
+    }
   }
 }
 
