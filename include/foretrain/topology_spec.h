@@ -16,13 +16,18 @@ struct GpuSpec {
   std::string display_name;    ///< e.g. "H100 SXM"
   FlopRate bf16_dense;         ///< dense peak, never the 2:4 sparse figure; fp16 is the same
   FlopRate fp8_dense;          ///< 0: the GPU has no FP8
+  FlopRate nvfp4_dense;        ///< 0: the GPU has no NVFP4, nor the block scales of MXFP8
   FlopRate fp32_vector;        ///< non-tensor-core rate
   Bytes memory_as_sold;        ///< "80 GB" = 80e9, for the closed forms
   Bytes memory_reported;       ///< what the driver reports, for `run`
   Bandwidth memory_bandwidth;  ///< HBM, data sheet
   // Constants of the calibrated cost model: few, physical, each with a source (MODEL 3).
-  double gemm_efficiency = 0;  ///< large-GEMM fraction of bf16_dense
-  double gemm_half_size = 0;   ///< effective size at which a GEMM dim reaches half its rate
+  double gemm_efficiency = 0;      ///< large-GEMM fraction of bf16_dense
+  double gemm_half_size = 0;       ///< effective size at which a GEMM dim reaches half its rate
+  double fp8_gemm_efficiency = 0;  ///< the same of fp8_dense and nvfp4_dense; 0 without them
+  double fp8_gemm_half_size = 0;
+  double nvfp4_gemm_efficiency = 0;
+  double nvfp4_gemm_half_size = 0;
   /// The GPU's best fused attention kernel, of bf16_dense; long causal sequences, head dim 128.
   /// Backward counts 2.5 x the forward FLOPs: the scores are computed again.
   double attention_forward_efficiency = 0;

@@ -71,6 +71,27 @@ class ConstantReader {
   std::map<std::string, std::string>& sources_;
 };
 
+/// A narrow format's peak and its GEMM constants, which are there exactly when the peak is.
+void read_narrow(JsonCursor& file,
+                 ConstantReader& constants,
+                 const std::string& format,
+                 FlopRate& peak,
+                 double& efficiency,
+                 double& half_size) {
+  constants.require(format + "_dense", peak, false);
+  const std::string keys[] = {format + "_gemm_efficiency", format + "_gemm_half_size"};
+  if (peak.flops_per_second > 0) {
+    constants.require(keys[0], efficiency, kFraction);
+    constants.require(keys[1], half_size, kSizeRange);
+    return;
+  }
+  for (const std::string& key : keys) {
+    if (const std::optional<JsonCursor> at = file.member(key)) {
+      at->fault("the GPU has no " + format, "state " + format + "_dense, or leave it out");
+    }
+  }
+}
+
 void read_gpu(JsonCursor& file, GpuSpec& gpu, std::map<std::string, std::string>& sources) {
   if (!file.expect_object()) {
     return;
@@ -80,7 +101,14 @@ void read_gpu(JsonCursor& file, GpuSpec& gpu, std::map<std::string, std::string>
   file.read("display_name", gpu.display_name);
   ConstantReader constants(file, sources);
   constants.require("bf16_dense", gpu.bf16_dense);
-  constants.require("fp8_dense", gpu.fp8_dense, false);
+  read_narrow(
+      file, constants, "fp8", gpu.fp8_dense, gpu.fp8_gemm_efficiency, gpu.fp8_gemm_half_size);
+  read_narrow(file,
+              constants,
+              "nvfp4",
+              gpu.nvfp4_dense,
+              gpu.nvfp4_gemm_efficiency,
+              gpu.nvfp4_gemm_half_size);
   constants.require("fp32_vector", gpu.fp32_vector);
   constants.require("memory_as_sold", gpu.memory_as_sold);
   constants.require("memory_reported", gpu.memory_reported);
@@ -174,6 +202,12 @@ void refuse_zeros(const TopologySpec& spec, std::vector<Diagnostic>& faults) {
   positive("/gpu/memory_reported", rate(spec.gpu.memory_reported.value));
   positive("/gpu/memory_bandwidth", rate(spec.gpu.memory_bandwidth.bytes_per_second));
   positive("/gpu/gemm_efficiency", spec.gpu.gemm_efficiency);
+  if (spec.gpu.fp8_dense.flops_per_second > 0) {
+    positive("/gpu/fp8_gemm_efficiency", spec.gpu.fp8_gemm_efficiency);
+  }
+  if (spec.gpu.nvfp4_dense.flops_per_second > 0) {
+    positive("/gpu/nvfp4_gemm_efficiency", spec.gpu.nvfp4_gemm_efficiency);
+  }
   positive("/gpu/attention_forward_efficiency", spec.gpu.attention_forward_efficiency);
   positive("/gpu/attention_backward_efficiency", spec.gpu.attention_backward_efficiency);
   positive("/gpu/flash2_forward_efficiency", spec.gpu.flash2_forward_efficiency);

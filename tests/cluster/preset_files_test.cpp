@@ -1,11 +1,16 @@
 #include "foretrain/collective.h"
 #include "foretrain/scenario.h"
 #include "foretrain/topology.h"
+#include "sim/base/data_directory.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -50,13 +55,12 @@ double all_reduce_seconds(const std::string& preset, std::int64_t ranks, std::in
 
 TEST(Presets, TheContractsAreThere) {
   const std::vector<std::string> names = topology_presets();
-  for (const char* name : {"dgx-a100-hdr200",
-                           "dgx-h100-ndr400",
-                           "hgx-h200-ndr400",
-                           "h800-ndr400",
-                           "dgx-b200-ndr400",
-                           "gb200-nvl72",
-                           "h100-roce-clos"}) {
+  for (const char* name :
+       {"dgx-a100-hdr200",      "dgx-h100-ndr400", "hgx-h200-ndr400", "h800-ndr400",
+        "dgx-b200-ndr400",      "gb200-nvl72",     "h100-roce-clos",  "dgx-a100-40gb-hdr200",
+        "a100-4x200",           "a100-4x100-roce", "a100-4x100-opa",  "a100-8x200-roce",
+        "a100-40gb-8x200-roce", "a800-4x200-roce", "h100-2x400",      "h100-96gb-500w-400",
+        "dgx-b300-xdr800",      "gb300-nvl72",     "dgx2-v100",       "dgx1-v100"}) {
     EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
   }
 }
@@ -99,12 +103,91 @@ TEST(Presets, ConstantsAreSane) {
     const std::int64_t fp8 = gpu.fp8_dense.flops_per_second;
     const std::int64_t bf16 = gpu.bf16_dense.flops_per_second;
     EXPECT_TRUE(fp8 == 0 || std::abs(fp8 - 2 * bf16) <= bf16 / 500) << name;
+    const std::int64_t fp4 = gpu.nvfp4_dense.flops_per_second;
+    EXPECT_TRUE(fp4 == 0 || fp4 == 2 * fp8 || fp4 == 3 * fp8) << name;
+    EXPECT_EQ(fp8 > 0, gpu.fp8_gemm_efficiency > 0.0) << name;
+    EXPECT_EQ(fp4 > 0, gpu.nvfp4_gemm_efficiency > 0.0) << name;
+    EXPECT_LE(gpu.fp8_gemm_efficiency, 1.0) << name;
+    EXPECT_LE(gpu.nvfp4_gemm_efficiency, 1.0) << name;
     const double reported = static_cast<double>(gpu.memory_reported.value) /
                             static_cast<double>(gpu.memory_as_sold.value);
     EXPECT_NEAR(reported, 1.07, 0.08) << name;
     EXPECT_GT(spec.nvlink_bandwidth, spec.nic_bandwidth) << name;
     EXPECT_GT(spec.sources.size(), 10U) << name;
   }
+}
+
+// What a node sends when all of its GPUs do, by its product's page: NICs times their rate, a share
+// for each GPU. DGX-2's sixteen GPUs share eight NICs of 12.5 GB/s; behind PCIe 3.0 none waits.
+TEST(Presets, EachGpuGetsItsShareOfTheNics) {
+  struct Share {
+    const char* name;
+    double gigabytes;
+  };
+  for (const Share& expected : {Share{"dgx-a100-40gb-hdr200", 25.0},
+                                Share{"a100-4x200", 12.5},
+                                Share{"a100-4x100-roce", 6.25},
+                                Share{"a100-4x100-opa", 6.25},
+                                Share{"a100-8x200-roce", 25.0},
+                                Share{"a800-4x200-roce", 12.5},
+                                Share{"h100-2x400", 12.5},
+                                Share{"h100-96gb-500w-400", 50.0},
+                                Share{"dgx-b300-xdr800", 100.0},
+                                Share{"gb300-nvl72", 100.0},
+                                Share{"dgx2-v100", 6.25},
+                                Share{"dgx1-v100", 6.25}}) {
+    const TopologySpec spec = read(expected.name);
+    const std::int64_t node = spec.gpus_per_node;
+    const Expected<Topology> two = Topology::build(spec, 2 * node);
+    const std::vector<std::int64_t> pair = {0, node};
+    EXPECT_EQ(static_cast<double>(two->group_shape(pair).across.bytes_per_second),
+              expected.gigabytes * 1e9)
+        << expected.name;
+    EXPECT_EQ(static_cast<double>(two->bisection_bandwidth().bytes_per_second),
+              expected.gigabytes * 1e9 * static_cast<double>(node))
+        << expected.name;
+  }
+}
+
+// Rule: a narrow format's GEMM constants are in the GPU's file exactly when its peak is; every
+// fault of the file comes at once.
+TEST(Presets, NarrowConstantsComeWithTheirPeak) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "narrow_gpu";
+  std::filesystem::create_directories(folder);
+  const auto copy = [&](std::string_view folder_of,
+                        std::string_view from,
+                        std::string_view to,
+                        const auto& edit) {
+    std::ifstream file(preset_path(folder_of, from));
+    std::stringstream text;
+    text << file.rdbuf();
+    std::ofstream(folder / to) << edit(text.str());
+  };
+  const auto replaced = [](std::string text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+  };
+  copy("topologies", "dgx-b200-ndr400", "cluster.json", [&](const std::string& text) {
+    return replaced(text, "\"b200-sxm\"", "\"./gpu.json\"");
+  });
+  copy("topologies/gpu", "b200-sxm", "gpu.json", [&](std::string text) {
+    text = replaced(text, "9000 TFLOP/s", "0 FLOP/s");
+    return replaced(text, "\"fp8_gemm_efficiency\"", "\"fp8_gemm_efficacy\"");
+  });
+  const Expected<TopologySpec> spec = read_topology((folder / "cluster.json").string());
+  ASSERT_FALSE(spec.has_value());
+  std::vector<std::string> pointers;
+  for (const Diagnostic& fault : spec.error().list) {
+    pointers.push_back(fault.pointer);
+  }
+  std::sort(pointers.begin(), pointers.end());
+  EXPECT_EQ(pointers,
+            (std::vector<std::string>{"/gpu/fp8_gemm_efficacy",
+                                      "/gpu/fp8_gemm_efficiency",
+                                      "/gpu/nvfp4_gemm_efficiency",
+                                      "/gpu/nvfp4_gemm_half_size"}));
+  std::filesystem::remove_all(folder);
 }
 
 // nccl-tests, 8 x A100 NVLink 3, 1 GiB: 8.204 ms (stas00/ml-engineering), 8.193
