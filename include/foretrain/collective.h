@@ -55,6 +55,15 @@ CollectiveCost collective_cost(CollectiveKind kind,
                                const GroupShape& group,
                                const LinkModel& links);
 
+/// An all-to-all of tokens whose dispatcher sends each token once to every node that needs it and
+/// forwards it over NVLink (DeepSeek-AI 2025, DeepEP). `bytes` holds every token `copies` times;
+/// `nodes_per_token`: distinct nodes a token's copies go to, its own included, on average.
+CollectiveCost forwarding_all_to_all(Bytes bytes,
+                                     std::int64_t copies,
+                                     double nodes_per_token,
+                                     const GroupShape& group,
+                                     const LinkModel& links);
+
 /// Bus bandwidth by the nccl-tests factors, bytes per second; 0 for zero time.
 double bus_bandwidth(CollectiveKind kind, Bytes bytes, std::int64_t ranks, Duration time);
 

@@ -35,6 +35,9 @@ ParameterCount count_parameters(const ModelConfig& model);
 /// A tied head holds its norm only: see stage_parameters.
 std::int64_t block_parameters(const ModelConfig& model, BlockKind kind, std::int64_t tp);
 
+/// Rows of the token table on one of `tp` ranks times the hidden size.
+std::int64_t table_parameters(const ModelConfig& model, std::int64_t tp);
+
 /// Parameters of one block on one rank, by the group their gradients are reduced over.
 struct RankParameters {
   std::int64_t shared = 0;   ///< everything but routed experts: over dp x cp
@@ -50,11 +53,12 @@ std::string_view to_string(FlopsConvention convention);
 
 /// Model FLOPs per token, forward and backward (MODEL 2): causal = 6 (active - input embedding)
 /// + 6 L a d s; full = the same with 12 L a d s. kHardware adds recomputation: `recomputed` is the
-/// FLOPs per token done again.
+/// FLOPs per token done again. `predictions`: multi-token-prediction modules trained with it.
 double flops_per_token(const ModelConfig& model,
                        std::int64_t sequence_length,
                        FlopsConvention convention,
-                       double recomputed = 0.0);
+                       double recomputed = 0.0,
+                       std::int64_t predictions = 0);
 
 // --- operators ---------------------------------------------------------------------------------
 
@@ -148,6 +152,10 @@ BlockOperators block_operators(const ModelConfig& model,
 
 Bytes stash_bytes(const BlockOperators& operators);
 
+/// Distinct nodes a token's top-k experts lie in, on average, when the experts are spread evenly
+/// over `nodes` and chosen evenly within the groups the router allows.
+double nodes_per_token(const ModelConfig& model, std::int64_t nodes);
+
 /// The activation passed between stages, on one rank (split over tp with sequence parallelism).
 Bytes boundary_bytes(const ModelConfig& model, const BlockContext& context);
 
@@ -169,8 +177,11 @@ struct StageSlice {
 /// last.
 std::vector<StageSlice> stage_slices(const ModelConfig& model, const Parallelism& parallelism);
 
-/// Parameters of a stage held by one of `tp` ranks; a stage with a tied head but no embedding keeps
-/// a copy of the table.
+/// Whether a stage keeps the embedding table: the first one, a tied head, prediction modules.
+bool holds_embedding_table(const ModelConfig& model, const StageSlice& slice);
+
+/// Parameters of a stage held by one of `tp` ranks; a stage that needs the embedding table without
+/// being the first keeps a copy of it.
 std::int64_t stage_parameters(const ModelConfig& model, const StageSlice& slice, std::int64_t tp);
 
 /// Names of the presets in scenarios/models/.

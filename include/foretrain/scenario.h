@@ -206,6 +206,16 @@ MeshSize mesh_size(const Scenario& scenario);
 Expected<std::vector<std::int64_t>> split_layers(std::int64_t layers,
                                                  const Parallelism& parallelism);
 
+/// Ranks that reduce gradients with one another, and split the states where they are sharded.
+struct ShardSpan {
+  std::int64_t ranks = 1;         ///< of dp x cp: all, or shard_group of them
+  std::int64_t expert_ranks = 1;  ///< the same of edp, for routed experts
+  std::int64_t replicas = 1;      ///< such groups: hybrid sharding sums over them once more
+  std::int64_t owners = 1;        ///< ranks that split the states: `ranks`, or 1 without sharding
+  std::int64_t expert_owners = 1;
+};
+ShardSpan shard_span(const Parallelism& parallelism);
+
 /// Reads a topology preset or file, with its GPU file; the same fault rules.
 Expected<TopologySpec> read_topology(const std::string& name_or_path);
 

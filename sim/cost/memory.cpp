@@ -13,24 +13,80 @@ struct Peak {
 
 /// Walks the rank's list: a forward takes its stage's stash, a backward gives it back when done.
 Peak walk(const MemoryInputs& in, std::int32_t pp_rank) {
-  const std::int32_t head = in.schedule.stages() - 1;
   Peak held;
   Peak peak;
   for (const Action& action : in.schedule.ranks[static_cast<std::size_t>(pp_rank)]) {
-    const std::int64_t stash = in.stash[static_cast<std::size_t>(action.stage)];
-    const std::int64_t logits = action.stage == head ? in.logits : 0;
+    const StageHoldings& stage = in.stages[static_cast<std::size_t>(action.stage)];
     if (action.kind == ActionKind::kForward) {
-      held.activations += stash;
-      held.logits += logits;
+      held.activations += stage.stash;
+      held.logits += stage.logits;
       if (held.activations + held.logits > peak.activations + peak.logits) {
         peak = held;
       }
     } else if (action.kind == ActionKind::kBackward || action.kind == ActionKind::kWeightGradient) {
-      held.activations -= stash;
-      held.logits -= logits;
+      held.activations -= stage.stash;
+      held.logits -= stage.logits;
     }
   }
   return peak;
+}
+
+/// All chunks of one pipeline rank.
+struct RankHoldings {
+  RankParameters parameters;
+  std::int64_t largest_chunk = 0, largest_bucket = 0, working_set = 0;
+  std::int64_t chunks = 0;
+};
+
+RankHoldings holdings_of(const MemoryInputs& in, std::int32_t pp_rank) {
+  RankHoldings held;
+  for (std::int32_t at = pp_rank; at < in.schedule.stages(); at += in.schedule.size.pp) {
+    const StageHoldings& stage = in.stages[static_cast<std::size_t>(at)];
+    held.parameters.shared += stage.parameters.shared;
+    held.parameters.experts += stage.parameters.experts;
+    held.largest_chunk = std::max(held.largest_chunk, stage.parameters.total());
+    held.largest_bucket = std::max(held.largest_bucket, stage.largest_bucket);
+    held.working_set = std::max(held.working_set, stage.working_set);
+    ++held.chunks;
+  }
+  return held;
+}
+
+/// Bytes of a state of `each` bytes a parameter, split over its owners.
+std::int64_t split(const RankParameters& held, std::int64_t each, const ShardSpan& span) {
+  const auto share = [each](std::int64_t parameters, std::int64_t owners) {
+    return (parameters * each + owners - 1) / owners;
+  };
+  return share(held.shared, span.owners) + share(held.experts, span.expert_owners);
+}
+
+/// Weights under zero3: the rank's part of them, and the gathered units in use.
+std::int64_t gathered_weights(const MemoryInputs& in, const RankHoldings& held) {
+  const Parallelism& degrees = in.scenario.parallelism;
+  const PrecisionSpec& types = in.scenario.training.dtype;
+  const FsdpSpec fsdp = degrees.fsdp.value_or(FsdpSpec{});
+  const std::int64_t whole = held.parameters.total() * bytes_per_element(types.param_gather);
+  const std::int64_t ahead = in.scenario.overlap.dp_param ? fsdp.prefetch : 0;
+  const std::int64_t units =
+      fsdp.reshard_after_forward
+          ? std::min(whole,
+                     (1 + ahead) * held.largest_bucket * bytes_per_element(types.param_gather))
+          : whole;
+  return split(held.parameters, bytes_per_element(types.params), shard_span(degrees)) + units;
+}
+
+/// Gradients that are not yet reduced beside those that are.
+std::int64_t sharded_gradients(const MemoryInputs& in, const RankHoldings& held) {
+  const std::int64_t each = bytes_per_element(in.scenario.training.dtype.grads);
+  const bool by_unit = in.scenario.parallelism.sharding == Sharding::kZero3;
+  const bool by_micro_batch = in.scenario.stack.gradient_reduction == "micro_batch";
+  // One unsharded chunk, bucket or unit accumulates while the one before it is being reduced.
+  const std::int64_t unsharded = by_unit || by_micro_batch
+                                     ? 2 * held.largest_bucket
+                                     : std::min<std::int64_t>(held.chunks, 2) * held.largest_chunk;
+  return std::min(
+      held.parameters.total() * each,
+      split(held.parameters, each, shard_span(in.scenario.parallelism)) + unsharded * each);
 }
 
 }  // namespace
@@ -47,43 +103,26 @@ std::int64_t optimizer_bytes_per_parameter(const TrainingSpec& training) {
 MemoryPlan plan_memory(const MemoryInputs& in, std::int32_t pp_rank) {
   const Parallelism& degrees = in.scenario.parallelism;
   const PrecisionSpec& types = in.scenario.training.dtype;
-  const std::int64_t owners = degrees.dp * degrees.cp;
-  const auto share = [owners](std::int64_t bytes) { return (bytes + owners - 1) / owners; };
-
-  std::int64_t parameters = 0;
-  std::int64_t largest_chunk = 0;
-  std::int64_t chunks = 0;
-  for (std::int32_t stage = pp_rank; stage < in.schedule.stages(); stage += in.schedule.size.pp) {
-    const std::int64_t chunk = in.parameters[static_cast<std::size_t>(stage)];
-    parameters += chunk;
-    largest_chunk = std::max(largest_chunk, chunk);
-    ++chunks;
-  }
+  const RankHoldings held = holdings_of(in, pp_rank);
+  const ShardSpan span = shard_span(degrees);
+  const bool one_owner = span.owners == 1 && span.expert_owners == 1;
   MemoryPlan plan;
-  plan.weights = parameters * bytes_per_element(types.params);
-  plan.gradients = parameters * bytes_per_element(types.grads);
-  plan.optimizer = parameters * optimizer_bytes_per_parameter(in.scenario.training);
-  if (degrees.sharding != Sharding::kNone) {
-    plan.optimizer = share(plan.optimizer);
+  plan.weights = held.parameters.total() * bytes_per_element(types.params);
+  plan.gradients = held.parameters.total() * bytes_per_element(types.grads);
+  plan.optimizer =
+      split(held.parameters, optimizer_bytes_per_parameter(in.scenario.training), span);
+  if (degrees.sharding == Sharding::kZero2 || degrees.sharding == Sharding::kZero3) {
+    plan.gradients_whole = sharded_gradients(in, held) == plan.gradients;
+    plan.gradients = sharded_gradients(in, held);
   }
-  if (degrees.sharding == Sharding::kZero2) {
-    // One unsharded chunk accumulates while the one before it is being reduced.
-    const std::int64_t unsharded = in.scenario.stack.gradient_reduction == "micro_batch"
-                                       ? 2 * in.largest_bucket_parameters
-                                       : std::min<std::int64_t>(chunks, 2) * largest_chunk;
-    plan.gradients = std::min(plan.gradients,
-                              share(plan.gradients) + unsharded * bytes_per_element(types.grads));
+  if (degrees.sharding == Sharding::kZero3 && !one_owner) {
+    plan.weights = gathered_weights(in, held);
   }
   if (degrees.pp > 1) {
     plan.buffers += 4 * in.boundary;  // one message each way, to send and to receive
   }
   const Peak peak = walk(in, pp_rank);
-  plan.activations = peak.activations;
-  std::int64_t working_set = 0;
-  for (std::int32_t stage = pp_rank; stage < in.schedule.stages(); stage += in.schedule.size.pp) {
-    working_set = std::max(working_set, in.working_set[static_cast<std::size_t>(stage)]);
-  }
-  plan.activations += working_set;
+  plan.activations = peak.activations + held.working_set;
   plan.logits = peak.logits;
   plan.peak = plan.static_bytes() + plan.activations + plan.logits;
   plan.reserved =

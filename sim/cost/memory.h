@@ -34,16 +34,20 @@ inline constexpr std::int64_t kContextBytes = 1'500'000'000;
 /// Share of the allocated peak that fragmentation may take on top.
 inline constexpr double kAllocatorBand = 0.10;
 
+/// What one virtual stage holds on one rank.
+struct StageHoldings {
+  RankParameters parameters;
+  std::int64_t largest_bucket = 0;  ///< parameters reduced or gathered at once; zero3: of a unit
+  std::int64_t stash = 0;           ///< per micro-batch, logits apart
+  std::int64_t logits = 0;          ///< of its heads, per micro-batch
+  std::int64_t working_set = 0;     ///< added by a layer while it is recomputed
+};
+
 struct MemoryInputs {
   const Scenario& scenario;
   const Schedule& schedule;
-  const std::vector<StageSlice>& slices;  ///< per virtual stage
-  std::vector<std::int64_t> parameters;   ///< per virtual stage, on one rank
-  std::vector<std::int64_t> stash;        ///< per virtual stage and micro-batch, logits apart
-  std::int64_t logits = 0;                ///< of the head, per micro-batch
-  std::vector<std::int64_t> working_set;  ///< per virtual stage: added by a layer while recomputed
-  std::int64_t boundary = 0;              ///< one message between stages
-  std::int64_t largest_bucket_parameters = 0;
+  std::vector<StageHoldings> stages;  ///< per virtual stage
+  std::int64_t boundary = 0;          ///< one message between stages
 };
 
 MemoryPlan plan_memory(const MemoryInputs& inputs, std::int32_t pp_rank);

@@ -48,7 +48,10 @@ OperatorPrices::OperatorPrices(const Scenario& scenario)
       links_(link_model(scenario)),
       launch_(scenario.costs.constant      ? scenario.costs.launch_overhead
               : scenario.stack.cuda_graphs ? Duration{}
-                                           : scenario.stack.host_launch) {}
+                                           : scenario.stack.host_launch),
+      host_sync_(scenario.costs.constant ? Duration{} : scenario.stack.host_sync),
+      forwards_(scenario.stack.dispatcher == "deepep" || scenario.stack.dispatcher == "flex"),
+      model_(scenario.model) {}
 
 double OperatorPrices::gemm_efficiency(const Operator& op) const {
   if (costs_.constant) {
@@ -109,7 +112,22 @@ Duration OperatorPrices::arithmetic(const Operator& op) const {
   return op.flops / fraction_of(gpu_.bf16_dense, efficiency);
 }
 
+CollectiveCost OperatorPrices::transfer(const Operator& op, const GroupShape& group) const {
+  const bool forwarded = forwards_ && op.dimension == MeshDimension::kEp &&
+                         op.collective == CollectiveKind::kAllToAll && group.nodes > 1;
+  if (!forwarded) {
+    return collective_cost(op.collective, op.payload, group, links_);
+  }
+  return forwarding_all_to_all(
+      op.payload, op.copies, nodes_per_token(model_, group.nodes), group, links_);
+}
+
 Work OperatorPrices::kernel(const Operator& op) const {
+  if (op.kind == OperatorKind::kHostSync) {
+    Work work{};
+    work[static_cast<std::size_t>(Resource::kLatency)] = host_sync_.count();
+    return work;
+  }
   const Duration compute = arithmetic(op);
   Duration memory{};
   const bool tensor_core = op.kind == OperatorKind::kGemm || op.kind == OperatorKind::kAttention;

@@ -19,6 +19,10 @@ class OperatorPrices {
   /// kernel's fixed time. Collectives are priced by `links`, not here.
   Work kernel(const Operator& op) const;
 
+  /// A collective of a block over a group that sits like `group`; a forwarding dispatcher sends an
+  /// expert all-to-all once per node.
+  CollectiveCost transfer(const Operator& op, const GroupShape& group) const;
+
   /// A pass over memory by the optimizer (Resource::kOptimizer).
   Work optimizer_pass(Bytes traffic) const;
 
@@ -39,6 +43,9 @@ class OperatorPrices {
   GpuSpec gpu_;
   LinkModel links_;
   Duration launch_{};
+  Duration host_sync_{};
+  bool forwards_ = false;  ///< the dispatcher sends one copy per node
+  ModelConfig model_;
 };
 
 /// A collective's time as work on link, NIC and latency.

@@ -7,7 +7,6 @@
 #include "sim/lower/stage_template.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace foretrain {
@@ -22,27 +21,38 @@ Expected<Schedule> schedule_of(const Scenario& scenario) {
   return make_schedule(scenario.schedule.name, size);
 }
 
+/// Parameters that zero3 gathers at once, or the largest bucket.
+std::int64_t largest_transfer(const Scenario& scenario, const std::vector<RankParameters>& parts) {
+  std::int64_t most = 0;
+  const bool by_layer = scenario.parallelism.fsdp.value_or(FsdpSpec{}).unit == "layer";
+  if (scenario.parallelism.sharding != Sharding::kZero3) {
+    for (const Bucket& bucket : gradient_buckets(scenario, parts, 0)) {
+      most = std::max(most, bucket.parameters);
+    }
+    return most;
+  }
+  for (const RankParameters& part : parts) {
+    most = by_layer ? std::max(most, part.total()) : most + part.total();
+  }
+  return most;
+}
+
 std::vector<MemoryPlan> memory_of(const Scenario& scenario,
                                   const Schedule& schedule,
                                   const std::vector<StageSlice>& slices,
-                                  const PartOperators& parts) {
-  MemoryInputs inputs{scenario, schedule, slices, {}, {}, 0, {}, 0, 0};
-  inputs.logits = parts.head().logits.value;
-  const std::int64_t recomputed =
-      stash_bytes(parts.layer(false)).value - stash_bytes(parts.layer(true)).value;
-  inputs.boundary = parts.boundary().value;
-  for (std::size_t stage = 0; stage < slices.size(); ++stage) {
-    const StageSlice& slice = slices[stage];
-    const std::vector<std::int64_t> parameters = part_parameters(scenario, slice);
-    inputs.parameters.push_back(
-        std::accumulate(parameters.begin(), parameters.end(), std::int64_t{0}));
-    inputs.working_set.push_back(parts.recomputed_layers(slice.layers) > 0 ? recomputed : 0);
-    inputs.stash.push_back(parts.stash(slice).value - (slice.head ? inputs.logits : 0));
-    for (const Bucket& bucket :
-         gradient_buckets(scenario, slice, static_cast<std::int32_t>(stage))) {
-      inputs.largest_bucket_parameters =
-          std::max(inputs.largest_bucket_parameters, bucket.parameters);
+                                  const Parts& parts) {
+  MemoryInputs inputs{scenario, schedule, {}, parts.boundary().value};
+  for (const StageSlice& slice : slices) {
+    StageHoldings& stage = inputs.stages.emplace_back();
+    const std::vector<RankParameters> held = parts.parameters(slice);
+    for (const RankParameters& part : held) {
+      stage.parameters.shared += part.shared;
+      stage.parameters.experts += part.experts;
     }
+    stage.largest_bucket = largest_transfer(scenario, held);
+    stage.stash = parts.stash(slice).value;
+    stage.logits = parts.logits(slice).value;
+    stage.working_set = parts.working_set(slice).value;
   }
   std::vector<MemoryPlan> plans;
   for (std::int32_t rank = 0; rank < schedule.size.pp; ++rank) {
@@ -94,20 +104,34 @@ class SlowestGroup {
 
 std::vector<NetworkFacts> network_of(const Placements& places,
                                      const LinkModel& links,
-                                     const Parallelism& degrees) {
-  SlowestGroup tensor(places.shapes, links, CollectiveKind::kAllReduce);
-  SlowestGroup data(places.shapes, links, CollectiveKind::kAllReduce);
+                                     const Scenario& scenario) {
+  const Parallelism& degrees = scenario.parallelism;
+  struct Row {
+    const char* name;
+    GroupKind kind;
+    std::int64_t size;
+    CollectiveKind probe;
+  };
+  const Row rows[] = {
+      {"tp", kTensorGroup, degrees.tp, CollectiveKind::kAllReduce},
+      {"cp", kContextGroup, degrees.cp, CollectiveKind::kAllGather},
+      {"ep", kExpertGroup, degrees.ep, CollectiveKind::kAllToAll},
+      {"dp", kDataGroup, shard_span(degrees).ranks, CollectiveKind::kAllReduce},
+  };
+  std::vector<NetworkFacts> facts;
+  for (const Row& row : rows) {
+    SlowestGroup slowest(places.shapes, links, row.probe);
+    for (const LinkClass& place : places.link_classes) {
+      slowest.consider(place.shape(row.kind));
+    }
+    slowest.add_to(facts, row.name, row.size);
+  }
   SlowestGroup hops(places.shapes, links, CollectiveKind::kSendReceive);
   for (const LinkClass& place : places.link_classes) {
-    tensor.consider(place.tensor);
-    data.consider(place.data);
     if (place.pp_rank + 1 < degrees.pp) {
       hops.consider(place.to_next);
     }
   }
-  std::vector<NetworkFacts> facts;
-  tensor.add_to(facts, "tp", degrees.tp);
-  data.add_to(facts, "dp", degrees.dp * degrees.cp);
   hops.add_to(facts, "pp", degrees.pp);
   return facts;
 }
@@ -138,17 +162,17 @@ Expected<Lowered> lower(const Scenario& scenario) {
   if (!topology) {
     return tl::unexpected(topology.error());
   }
-  const Expected<Placements> places = place_ranks(scenario, *topology);
+  const std::vector<StageSlice> slices = stage_slices(scenario.model, scenario.parallelism);
+  const Expected<Placements> places = place_ranks(scenario, slices, *topology);
   if (!places) {
     return tl::unexpected(places.error());
   }
-  const std::vector<StageSlice> slices = stage_slices(scenario.model, scenario.parallelism);
-  const PartOperators parts(scenario);
+  const Parts parts(scenario);
   const OperatorPrices prices(scenario);
 
   Lowered lowered;
   Vocabulary vocabulary(lowered.program);
-  StageBlocks blocks(scenario, parts, prices, vocabulary);
+  StageBlocks blocks(scenario, parts, prices, places->shapes, vocabulary);
   const TemplateInputs inputs{
       scenario, *schedule, slices, parts, prices, *places, blocks, vocabulary};
   std::vector<TemplateFlops> flops;
@@ -164,8 +188,8 @@ Expected<Lowered> lower(const Scenario& scenario) {
   facts.tokens = scenario.training.global_batch_size * scenario.training.sequence_length;
   facts.memory = memory_of(scenario, *schedule, slices, parts);
   facts.in_flight_peak = peak_in_flight(*schedule);
-  facts.layer_stash = parts.layer(parts.recomputed_layers(1) > 0).stash;
-  facts.network = network_of(*places, prices.links(), scenario.parallelism);
+  facts.layer_stash = parts.layer_stash();
+  facts.network = network_of(*places, prices.links(), scenario);
   facts.layers.assign(static_cast<std::size_t>(schedule->size.pp), 0);
   for (std::size_t stage = 0; stage < slices.size(); ++stage) {
     facts.layers[stage % facts.layers.size()] += slices[stage].layers;

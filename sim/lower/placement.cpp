@@ -1,7 +1,5 @@
 #include "sim/lower/placement.h"
 
-#include "sim/lower/vocabulary.h"
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -40,13 +38,53 @@ KindPlaces place_kind(const std::vector<ProcessGroup>& groups,
   return places;
 }
 
-/// First and last stage of each pipeline: the ranks that share a tied embedding.
-std::vector<ProcessGroup> embedding_groups(const DeviceMesh& mesh) {
-  std::vector<ProcessGroup> ends;
-  for (const ProcessGroup& pipeline : mesh.groups("pp")) {
-    ends.push_back({{pipeline.ranks.front(), pipeline.ranks.back()}});
+/// Pipeline ranks with a copy of the embedding table: its gradients are summed over them.
+std::vector<ProcessGroup> embedding_groups(const DeviceMesh& mesh,
+                                           const Scenario& scenario,
+                                           const std::vector<StageSlice>& slices) {
+  std::vector<bool> holds(static_cast<std::size_t>(scenario.parallelism.pp), false);
+  for (std::size_t stage = 0; stage < slices.size(); ++stage) {
+    if (holds_embedding_table(scenario.model, slices[stage])) {
+      holds[stage % holds.size()] = true;
+    }
   }
-  return ends;
+  std::vector<ProcessGroup> holders;
+  for (const ProcessGroup& pipeline : mesh.groups("pp")) {
+    ProcessGroup& group = holders.emplace_back();
+    for (std::size_t rank = 0; rank < holds.size(); ++rank) {
+      if (holds[rank]) {
+        group.ranks.push_back(pipeline.ranks[rank]);
+      }
+    }
+  }
+  return holders;
+}
+
+/// Groups cut into parts of `size` neighbours: where a shard of the states spans a part only.
+std::vector<ProcessGroup> shard_groups(const std::vector<ProcessGroup>& groups, std::int64_t size) {
+  std::vector<ProcessGroup> parts;
+  for (const ProcessGroup& group : groups) {
+    for (auto at = group.ranks.begin(); at != group.ranks.end(); at += size) {
+      parts.push_back({{at, at + size}});
+    }
+  }
+  return parts;
+}
+
+/// Ranks of the same place in each part of `size`: they hold the same shard.
+std::vector<ProcessGroup> replica_groups(const std::vector<ProcessGroup>& groups,
+                                         std::int64_t size) {
+  std::vector<ProcessGroup> holders;
+  for (const ProcessGroup& group : groups) {
+    for (std::int64_t place = 0; place < size; ++place) {
+      ProcessGroup& replicas = holders.emplace_back();
+      for (auto at = static_cast<std::size_t>(place); at < group.ranks.size();
+           at += static_cast<std::size_t>(size)) {
+        replicas.ranks.push_back(group.ranks[at]);
+      }
+    }
+  }
+  return holders;
 }
 
 std::vector<ProcessGroup> world_group(std::int64_t ranks) {
@@ -61,6 +99,33 @@ std::vector<ProcessGroup> world_group(std::int64_t ranks) {
 /// everybody when gradients are sharded over data parallelism too.
 std::vector<ProcessGroup> norm_groups(const DeviceMesh& mesh, Sharding sharding) {
   return sharding == Sharding::kNone ? mesh.groups("model") : world_group(mesh.ranks());
+}
+
+/// The groups of each GroupKind.
+std::array<std::vector<ProcessGroup>, kGroupKinds> group_lists(
+    const Scenario& scenario, const std::vector<StageSlice>& slices, const DeviceMesh& mesh) {
+  std::array<std::vector<ProcessGroup>, kGroupKinds> lists;
+  const Parallelism& degrees = scenario.parallelism;
+  const auto of = [&mesh](const char* dimension, std::int64_t degree) {
+    return degree > 1 ? mesh.groups(dimension) : std::vector<ProcessGroup>{};
+  };
+  lists[kTensorGroup] = of("tp", degrees.tp);
+  lists[kNormGroup] = norm_groups(mesh, scenario.parallelism.sharding);
+  lists[kEmbeddingGroup] = embedding_groups(mesh, scenario, slices);
+  lists[kPipelineGroup] = of("pp", degrees.pp);
+  lists[kContextGroup] = of("cp", degrees.cp);
+  const ShardSpan span = shard_span(degrees);
+  const std::vector<ProcessGroup> data = of("dp-cp", degrees.dp * degrees.cp);
+  lists[kDataGroup] = shard_groups(data, span.ranks);
+  lists[kReplicaGroup] = replica_groups(data, span.ranks);
+  if (scenario.model.experts > 0) {
+    lists[kExpertGroup] = of("ep", degrees.ep);
+    lists[kExpertTensorGroup] = of("etp", degrees.etp);
+    const std::vector<ProcessGroup> experts = of("edp", span.expert_ranks * span.replicas);
+    lists[kExpertDataGroup] = shard_groups(experts, span.expert_ranks);
+    lists[kExpertReplicaGroup] = replica_groups(experts, span.expert_ranks);
+  }
+  return lists;
 }
 
 }  // namespace
@@ -80,22 +145,17 @@ std::int32_t ShapeTable::index(const GroupShape& shape) {
   return static_cast<std::int32_t>(found - shapes_.begin());
 }
 
-Expected<Placements> place_ranks(const Scenario& scenario, const Topology& topology) {
+Expected<Placements> place_ranks(const Scenario& scenario,
+                                 const std::vector<StageSlice>& slices,
+                                 const Topology& topology) {
   Expected<DeviceMesh> mesh = DeviceMesh::build(mesh_size(scenario));
   if (!mesh) {
     return tl::unexpected(mesh.error());
   }
   const auto ranks = static_cast<std::size_t>(mesh->ranks());
-  const bool tied = scenario.model.tied_embeddings && scenario.parallelism.pp > 1;
   Placements places;
-  const std::array<std::vector<ProcessGroup>, 5> lists = {
-      mesh->groups("tp"),
-      mesh->groups("dp-cp"),
-      norm_groups(*mesh, scenario.parallelism.sharding),
-      tied ? embedding_groups(*mesh) : std::vector<ProcessGroup>{},
-      mesh->groups("pp")};
   std::vector<KindPlaces> kinds;
-  for (const std::vector<ProcessGroup>& list : lists) {
+  for (const std::vector<ProcessGroup>& list : group_lists(scenario, slices, *mesh)) {
     kinds.push_back(place_kind(list, topology, places.shapes, ranks));
     places.groups.push_back(kinds.back().groups);
   }
@@ -113,13 +173,9 @@ Expected<Placements> place_ranks(const Scenario& scenario, const Topology& topol
     LinkClass& links = class_of[i];
     place.at = mesh->coordinates(rank);
     links.pp_rank = static_cast<std::int32_t>(place.at.pp);
-    links.tensor = kinds[kTensorGroup].shape_of[i];
-    links.data = kinds[kDataGroup].shape_of[i];
-    links.norm = kinds[kNormGroup].shape_of[i];
-    links.embedding = kinds[kEmbeddingGroup].shape_of[i];
-    links.pipeline = kinds[kPipelineGroup].shape_of[i];
-    for (const KindPlaces& kind : kinds) {
-      place.groups.push_back(kind.group_of[i]);
+    for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+      links.shapes[kind] = kinds[kind].shape_of[i];
+      place.groups.push_back(kinds[kind].group_of[i]);
     }
     if (pp > 1) {
       Coordinates next = place.at;

@@ -2,9 +2,11 @@
 
 #include "foretrain/diagnostic.h"
 #include "foretrain/mesh.h"
+#include "foretrain/model.h"
 #include "foretrain/program.h"
 #include "foretrain/scenario.h"
 #include "foretrain/topology.h"
+#include "sim/lower/vocabulary.h"
 
 #include <array>
 #include <cstdint>
@@ -28,8 +30,9 @@ class ShapeTable {
 /// What a rank's costs depend on beside its pipeline rank; equal ones share a template.
 struct LinkClass {
   std::int32_t pp_rank = 0;
-  std::int32_t tensor = -1, data = -1, norm = -1, embedding = -1, pipeline = -1;  ///< shape indices
-  std::int32_t to_next = -1, to_previous = -1;  ///< shapes of the two-rank hops; -1: no hop
+  std::array<std::int32_t, kGroupKinds> shapes{};  ///< per GroupKind; -1: a group of one
+  std::int32_t to_next = -1, to_previous = -1;     ///< shapes of the two-rank hops; -1: no hop
+  std::int32_t shape(GroupKind kind) const { return shapes[static_cast<std::size_t>(kind)]; }
   auto operator<=>(const LinkClass&) const = default;
 };
 
@@ -47,7 +50,10 @@ struct Placements {
   std::vector<std::vector<std::vector<std::int32_t>>> groups;  ///< [GroupKind][group] -> ranks
 };
 
-/// Places every rank of a scenario. Groups of one rank are left out (-1).
-Expected<Placements> place_ranks(const Scenario& scenario, const Topology& topology);
+/// Places every rank of a scenario. Groups of one rank are left out (-1). `slices`: which virtual
+/// stages hold a copy of the embedding table.
+Expected<Placements> place_ranks(const Scenario& scenario,
+                                 const std::vector<StageSlice>& slices,
+                                 const Topology& topology);
 
 }  // namespace foretrain

@@ -5,23 +5,29 @@
 #include "foretrain/scenario.h"
 #include "foretrain/topology.h"
 #include "sim/cost/operator_cost.h"
+#include "sim/lower/parts.h"
+#include "sim/lower/placement.h"
 #include "sim/lower/vocabulary.h"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <tuple>
 #include <vector>
 
 /// One phase of one stage slice as a Block: the operators of its parts (embedding, layers, head),
-/// one after another, priced and put on streams.
+/// one after another, priced and put on streams; under zero3 with the gathers and reductions of
+/// their weights between them.
 namespace foretrain {
 
 /// A block with the places where other calls hook in (local task indices).
 struct StageBlock {
   std::int32_t block = -1;               ///< index into Program::blocks
   std::vector<std::int32_t> roots;       ///< tasks that wait for whatever precedes the call
+  std::vector<std::int32_t> early;       ///< first gathers: they wait for the compute before only
   std::vector<std::int32_t> open;        ///< trailing collectives nothing in the block waits for
   std::int32_t last_compute = -1;        ///< last task on the compute stream; -1: none
+  std::int32_t last_reduction = -1;      ///< zero3: last gradient reduction; -1: none
   std::vector<std::int32_t> part_first;  ///< per part of the slice, in forward order
   std::vector<std::int32_t> part_last;   ///< last compute task of the part
   Duration launch{};                     ///< host time of all its launches
@@ -33,55 +39,43 @@ struct BlockFlops {
   Int128 recomputed = 0;
 };
 
-/// Operators of every kind of part, generated once per scenario.
-class PartOperators {
- public:
-  explicit PartOperators(const Scenario& scenario);
-  const BlockOperators& embedding() const { return embedding_; }
-  const BlockOperators& head() const { return head_; }
-  const BlockOperators& layer(bool recomputed) const { return recomputed ? recomputed_ : layer_; }
-  /// Layers of a virtual stage that recompute: the first ones, at most `RecomputeSpec::layers`.
-  std::int64_t recomputed_layers(std::int64_t layers) const;
-  Bytes boundary() const { return boundary_; }
-  /// Stash of a slice for one micro-batch, logits of its head included.
-  Bytes stash(const StageSlice& slice) const;
-
- private:
-  RecomputeSpec recompute_;
-  BlockOperators embedding_, head_, layer_, recomputed_;
-  Bytes boundary_;
-};
-
 enum class Phase { kForward, kBackward };
 
-/// Builds blocks on demand; equal (slice, phase, tensor-parallel link class) share one.
+/// Builds blocks on demand; equal (parts, phase, link class) share one.
 class StageBlocks {
  public:
   StageBlocks(const Scenario& scenario,
-              const PartOperators& parts,
+              const Parts& parts,
               const OperatorPrices& prices,
+              const ShapeTable& shapes,
               Vocabulary& vocabulary);
 
-  /// `tensor_shape`: how the rank's tensor-parallel group sits on the machine; `shape_class` names
-  /// it.
-  const StageBlock& get(const StageSlice& slice,
-                        Phase phase,
-                        const GroupShape& tensor_shape,
-                        std::int32_t shape_class);
+  const StageBlock& get(const StageSlice& slice, Phase phase, const LinkClass& links);
 
   /// FLOPs of one call of a block made by get().
   const BlockFlops& flops(std::int32_t block) const { return flops_.at(block); }
 
  private:
+  using Shapes = std::array<std::int32_t, kGroupKinds>;
   struct Emission;
-  void emit_part(Emission& emission, const std::vector<Operator>& ops, bool free);
-  Task task_for(const Operator& op, const GroupShape& shape, bool free, BlockFlops& flops);
+  void emit(Emission& emission, const std::vector<std::int32_t>& parts);
+  void emit_part(Emission& emission, const Part& part);
+  void emit_task(Emission& emission, Task task, std::vector<std::int32_t> waits, bool detached);
+  void gather_unit(Emission& emission, std::size_t unit);
+  void reduce_unit(Emission& emission, std::size_t unit);
+  std::int32_t weights(
+      Emission& emission, GroupKind kind, CollectiveKind op, Bytes bytes, const char* name);
+  Task task_for(const Operator& op, const Emission& emission, bool free);
+  Task collective_for(const Operator& op, const Emission& emission, bool free);
+  Shapes shapes_used(const LinkClass& links) const;
+  std::vector<std::vector<std::size_t>> units_of(std::size_t parts) const;
 
   const Scenario& scenario_;
-  const PartOperators& parts_;
+  const Parts& parts_;
   const OperatorPrices& prices_;
+  const ShapeTable& shapes_;
   Vocabulary& vocabulary_;
-  using Key = std::tuple<std::int64_t, bool, bool, int, std::int32_t>;
+  using Key = std::tuple<std::vector<std::int32_t>, int, Shapes>;
   std::map<Key, StageBlock> made_;
   std::map<std::int32_t, BlockFlops> flops_;
 };

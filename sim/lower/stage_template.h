@@ -18,7 +18,7 @@ struct TemplateInputs {
   const Scenario& scenario;
   const Schedule& schedule;
   const std::vector<StageSlice>& slices;  ///< per virtual stage
-  const PartOperators& parts;
+  const Parts& parts;
   const OperatorPrices& prices;
   const Placements& places;
   StageBlocks& blocks;

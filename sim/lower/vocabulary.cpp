@@ -32,9 +32,21 @@ Vocabulary::Vocabulary(Program& program) : program_(program) {
       {"pp send previous", StreamRole::kPointToPoint, 0},
       {"pp receive previous", StreamRole::kPointToPoint, 0},
       {"pp receive next", StreamRole::kPointToPoint, 0},
+      {"cp", StreamRole::kCollective, kContextAccount},
+      {"ep", StreamRole::kCollective, kExpertAccount},
   };
-  program.group_kinds = {"tp", "dp", "norm", "embedding", "pp"};
-  program.busy_accounts = {"compute", "recompute", "optimizer"};
+  program.group_kinds = {"tp",
+                         "dp",
+                         "norm",
+                         "embedding",
+                         "pp",
+                         "cp",
+                         "ep",
+                         "etp",
+                         "dp replicas",
+                         "expert dp",
+                         "expert dp replicas"};
+  program.busy_accounts = {"compute", "recompute", "optimizer", "host"};
   program.exposed_accounts = {"tp", "cp", "ep", "dp"};
   program.groups.resize(program.group_kinds.size());
 }

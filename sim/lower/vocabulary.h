@@ -19,15 +19,29 @@ enum StreamIndex : std::int32_t {
   kSendPreviousStream,
   kReceivePreviousStream,
   kReceiveNextStream,
+  kContextStream,
+  kExpertStream,
 };
 enum GroupKind : std::int32_t {
   kTensorGroup,
-  kDataGroup,
+  kDataGroup,  ///< ranks a shard of the states spans: dp x cp, or a part of it
   kNormGroup,
   kEmbeddingGroup,
-  kPipelineGroup
+  kPipelineGroup,
+  kContextGroup,
+  kExpertGroup,
+  kExpertTensorGroup,
+  kReplicaGroup,     ///< holders of the same shard (hybrid sharding)
+  kExpertDataGroup,  ///< as kDataGroup and kReplicaGroup, for routed experts
+  kExpertReplicaGroup,
+  kGroupKinds,
 };
-enum BusyAccount : std::int32_t { kComputeAccount, kRecomputeAccount, kOptimizerAccount };
+enum BusyAccount : std::int32_t {
+  kComputeAccount,
+  kRecomputeAccount,
+  kOptimizerAccount,
+  kHostAccount,  ///< the device waits for the host in the middle of a step
+};
 enum ExposedAccount : std::int32_t {
   kTensorAccount,
   kContextAccount,

@@ -93,8 +93,19 @@ ParameterCount count_parameters(const ModelConfig& model) {
   return count;
 }
 
+std::int64_t active_prediction_parameters(const ModelConfig& model) {
+  const std::int64_t mlp = model.experts > 0 ? moe_parameters(model, model.experts_per_token, 1)
+                                             : mlp_parameters(model, model.ffn, 1);
+  return attention_parameters(model, 1) + mlp + 2 * model.hidden * model.hidden +
+         5 * norm_parameters(model) + model.vocabulary * model.hidden;
+}
+
+std::int64_t table_parameters(const ModelConfig& model, std::int64_t tp) {
+  return ceil_div(model.vocabulary, tp) * model.hidden;
+}
+
 std::int64_t block_parameters(const ModelConfig& model, BlockKind kind, std::int64_t tp) {
-  const std::int64_t table = ceil_div(model.vocabulary, tp) * model.hidden;
+  const std::int64_t table = table_parameters(model, tp);
   switch (kind) {
     case BlockKind::kEmbedding:
       return table + (model.learned_positions ? model.max_positions * model.hidden : 0);
@@ -126,6 +137,10 @@ RankParameters rank_parameters(const ModelConfig& model,
   return count;
 }
 
+bool holds_embedding_table(const ModelConfig& model, const StageSlice& slice) {
+  return slice.embedding || slice.predictions > 0 || (slice.head && model.tied_embeddings);
+}
+
 std::int64_t stage_parameters(const ModelConfig& model, const StageSlice& slice, std::int64_t tp) {
   std::int64_t count = 0;
   if (slice.embedding)
@@ -136,8 +151,9 @@ std::int64_t stage_parameters(const ModelConfig& model, const StageSlice& slice,
         block_parameters(model, blocks[static_cast<std::size_t>(1 + slice.first_layer + i)], tp);
   if (slice.head)
     count += block_parameters(model, BlockKind::kHead, tp);
-  if (slice.head && !slice.embedding && model.tied_embeddings)
-    count += ceil_div(model.vocabulary, tp) * model.hidden;
+  count += slice.predictions * block_parameters(model, BlockKind::kPrediction, tp);
+  if (holds_embedding_table(model, slice) && !slice.embedding)
+    count += table_parameters(model, tp);
   return count;
 }
 

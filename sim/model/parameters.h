@@ -37,4 +37,7 @@ std::int64_t router_parameters(const ModelConfig& model);
 /// count).
 std::int64_t moe_parameters(const ModelConfig& model, std::int64_t routed, std::int64_t tp);
 
+/// Parameters that one token multiplies in one prediction module, its use of the head included.
+std::int64_t active_prediction_parameters(const ModelConfig& model);
+
 }  // namespace foretrain

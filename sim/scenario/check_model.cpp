@@ -115,6 +115,13 @@ void check_experts(const Scenario& scenario, Rules& rules) {
     }
     return;
   }
+  if (p.tp > 1 && !p.sequence_parallel) {
+    rules.fault("/parallelism/sequence_parallel",
+                "experts with tp " + text(p.tp) +
+                    " need sequence parallelism: their router sees "
+                    "each token once",
+                "set sequence_parallel to true, or tp to 1");
+  }
   if (!experts_divide(model, p.ep)) {
     rules.fault("/parallelism/ep",
                 text(p.ep) + " does not divide " + text(model.experts) + " " +

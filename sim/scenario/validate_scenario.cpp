@@ -179,6 +179,21 @@ void check_sharding(const Scenario& scenario, Rules& rules) {
                     plural("rank", ranks),
                 "");
   }
+  if (p.shard_group > 0 && p.sharding == Sharding::kNone &&
+      rules.sound({"/parallelism/sharding"})) {
+    rules.fault("/parallelism/shard_group",
+                "sharding none shards nothing",
+                "set sharding to zero1, zero2 or zero3, or leave shard_group out");
+  }
+  const std::int64_t experts = product(p.tp, ranks) / product(p.etp, p.ep);
+  if (p.shard_group > 0 && ranks % p.shard_group == 0 && scenario.model.experts > 0 &&
+      rules.sound({"/parallelism/dp", "/parallelism/ep", "/parallelism/shard_group"}) &&
+      experts % (ranks / p.shard_group) != 0) {
+    rules.fault("/parallelism/shard_group",
+                text(ranks / p.shard_group) + " shard groups do not divide the " + text(experts) +
+                    " " + plural("rank", experts) + " (edp) that hold the same experts",
+                "a multiple of " + text(ranks / std::gcd(ranks, experts)));
+  }
   const bool shards_weights = p.sharding == Sharding::kZero2 || p.sharding == Sharding::kZero3;
   if (p.fsdp && !shards_weights && rules.sound({"/parallelism/sharding"})) {
     rules.fault("/parallelism/fsdp",
@@ -255,6 +270,19 @@ MeshSize mesh_size(const Scenario& scenario) {
   size.order = degrees.order;
   size.gpus_per_node = scenario.cluster.hardware.gpus_per_node;
   return size;
+}
+
+ShardSpan shard_span(const Parallelism& p) {
+  const std::int64_t all = p.dp * p.cp;
+  ShardSpan span;
+  span.ranks = p.shard_group > 0 ? p.shard_group : all;
+  span.replicas = all / span.ranks;
+  span.expert_ranks = std::max<std::int64_t>(1, p.tp * all / (p.etp * p.ep) / span.replicas);
+  if (p.sharding != Sharding::kNone) {
+    span.owners = span.ranks;
+    span.expert_owners = span.expert_ranks;
+  }
+  return span;
 }
 
 void validate_scenario(Scenario& scenario,

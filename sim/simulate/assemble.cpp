@@ -113,7 +113,8 @@ Breakdown breakdown_of(const Means& means, Duration step, const IdleSplit& idle)
   parts.cp = means.exposed(kContextAccount);
   parts.ep = means.exposed(kExpertAccount);
   parts.dp = means.exposed(kDataAccount);
-  parts.other = means.of([](const RankAccount& a) { return a.host.count(); });
+  parts.other =
+      means.busy(kHostAccount) + means.of([](const RankAccount& a) { return a.host.count(); });
   parts.pp = idle.point_to_point;
   parts.imbalance = idle.imbalance;
   parts.straggler = idle.straggler;
@@ -144,8 +145,8 @@ std::vector<StageReport> stages_of(const Scenario& scenario,
     Sums& stage = sums[static_cast<std::size_t>(body.stage)];
     const RankAccount& account = timeline.accounts[i];
     stage.ranks += instance.multiplicity;
-    for (const Duration busy : account.busy) {
-      stage.busy += static_cast<Int128>(instance.multiplicity) * busy.count();
+    for (std::size_t busy = 0; busy < kHostAccount; ++busy) {
+      stage.busy += static_cast<Int128>(instance.multiplicity) * account.busy[busy].count();
     }
     for (const Duration exposed : account.exposed) {
       stage.waits += static_cast<Int128>(instance.multiplicity) * exposed.count();
@@ -218,6 +219,13 @@ void add_memory_notes(const Scenario& scenario, const StepFacts& facts, StepRepo
   }
 }
 
+ExposedAccount account_of(std::string_view group) {
+  return group == "tp"   ? kTensorAccount
+         : group == "cp" ? kContextAccount
+         : group == "ep" ? kExpertAccount
+                         : kDataAccount;
+}
+
 void add_network(const StepFacts& facts, const Means& means, StepReport& report) {
   for (const NetworkFacts& group : facts.network) {
     NetworkReport row;
@@ -231,7 +239,7 @@ void add_network(const StepFacts& facts, const Means& means, StepReport& report)
       row.bytes = means.of([](const RankAccount& a) { return a.point_to_point_bytes; }).count();
       row.exposed = report.breakdown.pp;
     } else {
-      const ExposedAccount account = group.group == "tp" ? kTensorAccount : kDataAccount;
+      const ExposedAccount account = account_of(group.group);
       transfer = means.of([account](const RankAccount& a) { return a.transfer[account].count(); });
       row.bytes = means.of([account](const RankAccount& a) { return a.bytes[account]; }).count();
       row.exposed = means.exposed(account);
@@ -291,7 +299,11 @@ void add_rates(const Scenario& scenario,
       static_cast<double>(scenario.cluster.hardware.gpu.bf16_dense.flops_per_second);
   const double recomputed = static_cast<double>(facts.recomputed_flops) / tokens;
   const auto flops = [&](FlopsConvention which) {
-    return flops_per_token(scenario.model, scenario.training.sequence_length, which, recomputed);
+    return flops_per_token(scenario.model,
+                           scenario.training.sequence_length,
+                           which,
+                           recomputed,
+                           scenario.training.multi_token_prediction);
   };
   const auto utilisation = [&](FlopsConvention which) {
     return flops(which) * tokens / (step * gpus * peak);

@@ -23,28 +23,21 @@ class Refusals {
 
 void parallelism(const Scenario& scenario, Refusals& refusals) {
   const Parallelism& degrees = scenario.parallelism;
-  refusals.when(degrees.cp > 1, "/parallelism/cp", "context parallelism", "cp 1 is simulated");
-  refusals.when(degrees.ep > 1, "/parallelism/ep", "expert parallelism", "ep 1 is simulated");
-  refusals.when(degrees.etp > 1 && scenario.model.experts > 0,
-                "/parallelism/etp",
-                "expert tensor parallelism",
-                "etp 1 is simulated");
-  refusals.when(degrees.sharding == Sharding::kZero3,
-                "/parallelism/sharding",
-                "sharding zero3",
-                "none, zero1 and zero2 are simulated");
-  refusals.when(degrees.shard_group > 0,
-                "/parallelism/shard_group",
-                "hybrid sharding",
-                "leave it out: states are sharded over all data-parallel ranks");
-  refusals.when(degrees.fsdp.has_value(),
-                "/parallelism/fsdp",
-                "fully sharded data parallelism",
-                "none, zero1 and zero2 are simulated");
-  refusals.when(degrees.kv_replication,
-                "/parallelism/kv_replication",
-                "replication of key/value heads",
-                "use tp up to the number of key/value heads");
+  const bool windowed = scenario.model.sliding_window > 0 &&
+                        scenario.model.sliding_window < scenario.training.sequence_length;
+  refusals.when(degrees.cp > 1 && windowed,
+                "/parallelism/cp",
+                "context parallelism over sliding-window attention",
+                "use cp 1, or a sequence no longer than the window");
+  refusals.when(scenario.training.document_length > 0 && windowed,
+                "/training/document_length",
+                "a document mask with sliding-window attention",
+                "leave document_length out");
+  const FsdpSpec fsdp = degrees.fsdp.value_or(FsdpSpec{});
+  refusals.when(degrees.sharding == Sharding::kZero3 && fsdp.unit == "model" && degrees.vpp > 1,
+                "/parallelism/fsdp/unit",
+                "one unit over several chunks of a rank",
+                "\"stage\" gathers chunk by chunk");
 }
 
 void software(const Scenario& scenario, Refusals& refusals) {
@@ -73,10 +66,6 @@ void software(const Scenario& scenario, Refusals& refusals) {
                 "/network/routing",
                 "routing \"" + scenario.network.routing + "\"",
                 "\"destination\" is simulated");
-  refusals.when(scenario.recompute.mode == RecomputeMode::kModules,
-                "/recompute/mode",
-                "recomputation by module",
-                "none, selective and full are simulated");
 }
 
 void schedule(const Scenario& scenario, Refusals& refusals) {
@@ -109,10 +98,20 @@ void perturbations(const Scenario& scenario, Refusals& refusals) {
                   pointer + "/scope",
                   "jitter of scope \"" + perturbation.scope + "\"",
                   "scope \"rank\" is simulated");
-    refusals.when(!jitter && perturbation.kind != "slow_gpu" && perturbation.kind != "slow_node",
-                  pointer + "/kind",
-                  "perturbation \"" + perturbation.kind + "\"",
-                  "slow_gpu, slow_node and jitter of scope rank are simulated");
+    const bool expert = perturbation.kind == "expert_imbalance";
+    refusals.when(
+        !jitter && !expert && perturbation.kind != "slow_gpu" && perturbation.kind != "slow_node",
+        pointer + "/kind",
+        "perturbation \"" + perturbation.kind + "\"",
+        "slow_gpu, slow_node, expert_imbalance and jitter of scope rank are simulated");
+    refusals.when(expert && perturbation.steps.has_value(),
+                  pointer + "/steps",
+                  "an expert imbalance of some steps only",
+                  "leave steps out");
+    refusals.when(expert && !perturbation.file.empty(),
+                  pointer + "/file",
+                  "expert loads from a file",
+                  "a factor is simulated");
   }
 }
 
@@ -120,17 +119,6 @@ void perturbations(const Scenario& scenario, Refusals& refusals) {
 
 std::vector<Diagnostic> not_simulated(const Scenario& scenario) {
   Refusals refusals;
-  refusals.when(
-      scenario.model.experts > 0, "/model", "a mixture of experts", "dense models are simulated");
-  refusals.when(scenario.model.kv_lora_rank > 0,
-                "/model",
-                "multi-latent attention",
-                "multi-head and grouped-query attention are simulated");
-  refusals.when(scenario.model.sliding_window > 0 &&
-                    scenario.model.sliding_window < scenario.training.sequence_length,
-                "/model",
-                "sliding-window attention",
-                "use a sequence no longer than the window");
   parallelism(scenario, refusals);
   software(scenario, refusals);
   schedule(scenario, refusals);
