@@ -27,7 +27,7 @@ TEST(OperatorProperties, ExecutedFlopsAreTheFormula) {
     for (const BlockKind kind : c.kinds()) {
       const BlockOperators block = c.block(kind);
       const std::vector<BlockKind> blocks = model_blocks(c.model);
-      const Int128 ranks = c.at.tp * std::count(blocks.begin(), blocks.end(), kind);
+      const Int128 ranks = c.at.tp * c.at.cp * std::count(blocks.begin(), blocks.end(), kind);
       executed += ranks * (flops(block.forward, false) + flops(block.backward, false));
     }
     const std::int64_t s = c.at.sequence_length;
@@ -120,11 +120,13 @@ TEST(OperatorProperties, RecomputationOnlyAdds) {
 
 // Rule: tensors of the tensor-parallel regions shrink with tp, so that with sequence parallelism
 // the stash of all ranks together does not depend on it (the one rotary key that all heads share
-// is held by each, once the up projections are recomputed from it).
+// is held by each, once the up projections are recomputed from it, and so is a key/value head that
+// Ulysses copies).
 TEST(OperatorProperties, StashIsSharedByTheRanks) {
   for (std::uint64_t number = 0; number < kCases; ++number) {
     Case c(number);
     c.at.sequence_parallel = true;
+    c.at.cp_kind = ContextKind::kRing;
     std::erase(c.at.recompute_modules, "mla_up_proj");
     for (const BlockKind kind : c.layer_kinds()) {
       Case alone = c;

@@ -81,7 +81,7 @@ inline ModelConfig random_model(Draw& draw) {
 
 inline BlockContext random_context(Draw& draw, const ModelConfig& model) {
   BlockContext at;
-  at.sequence_length = 64 * (1 + draw.below(16));
+  at.sequence_length = 128 * (1 + draw.below(16));
   at.micro_batch_size = 1 + draw.below(3);
   at.tp = std::int64_t{1} << draw.below(4);
   at.sequence_parallel = draw.coin();
@@ -99,6 +99,13 @@ inline BlockContext random_context(Draw& draw, const ModelConfig& model) {
   at.etp = std::int64_t{1} << draw.below(3);
   // Without it every rank multiplies all tokens by the matrices that tp does not split.
   at.sequence_parallel = at.sequence_parallel || model.experts > 0 || model.kv_lora_rank > 0;
+  if (model.sliding_window == 0) {
+    at.cp = std::int64_t{1} << draw.below(4);
+    at.overlap_cp = draw.coin();
+    at.cp_kind = static_cast<ContextKind>(draw.below(3));
+    if (at.cp_kind == ContextKind::kUlysses && model.heads % (at.tp * at.cp) != 0)
+      at.cp_kind = ContextKind::kRing;
+  }
   constexpr const char* kDispatchers[] = {"alltoall", "allgather", "flex", "deepep"};
   at.dispatcher = kDispatchers[draw.below(4)];
   return at;
