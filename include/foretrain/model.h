@@ -14,7 +14,8 @@
 /// What a model is made of: blocks, their parameters, and the operators of one micro-batch.
 namespace foretrain {
 
-/// kPrediction: one multi-token-prediction module, its embedding, layer and loss included.
+/// kPrediction: one multi-token-prediction module, its embedding and layer; logits and loss are the
+/// head's, once more.
 enum class BlockKind { kEmbedding, kDense, kMoe, kPrediction, kHead };
 std::string_view to_string(BlockKind kind);
 
@@ -143,7 +144,7 @@ struct BlockContext {
   double expert_load = 1.0;      ///< tokens at the hottest rank's experts over the mean
   double expert_capacity = 0.0;  ///< capacity factor, experts padded to it; 0: dropless
   std::string dispatcher = "alltoall";
-  std::vector<std::string> recompute_modules;  ///< kModules: core_attn, layernorm, mlp
+  std::vector<std::string> recompute_modules;  ///< kModules: core_attn, layernorm, mlp, moe, ...
 };
 
 BlockOperators block_operators(const ModelConfig& model,

@@ -62,7 +62,7 @@ void embedding_forward(BlockBuilder& builder) {
 void embedding_backward(BlockBuilder& builder) {
   const BlockShape& shape = builder.shape();
   OperatorGraph& graph = builder.graph();
-  OperatorGraph::Vertex last = -1;
+  OperatorGraph::Vertex last = builder.path();
   if (shape.dropout) {
     builder.gradient("embedding dropout gradient",
                      OperatorKind::kElementwise,

@@ -1,5 +1,6 @@
 #include "sim/model/ends.h"
 #include "sim/model/layer.h"
+#include "sim/model/prediction.h"
 
 namespace foretrain {
 
@@ -25,7 +26,7 @@ BlockRecipe recipe(BlockKind kind) {
     case BlockKind::kPrediction:
       break;
   }
-  return {};
+  return {prediction_forward, prediction_backward, prediction_stash};
 }
 
 }  // namespace
@@ -34,8 +35,6 @@ BlockOperators block_operators(const ModelConfig& model,
                                BlockKind kind,
                                const BlockContext& context) {
   const BlockRecipe build = recipe(kind);
-  if (build.forward == nullptr)
-    return {};
   BlockBuilder forward(model, context);
   build.forward(forward);
   BlockBuilder backward(model, context);

@@ -65,6 +65,20 @@ std::int64_t moe_parameters(const ModelConfig& model, std::int64_t routed, std::
   return routed * mlp_parameters(model, model.expert_ffn, tp) + shared + router_parameters(model);
 }
 
+BlockKind last_layer(const ModelConfig& model) {
+  return model_blocks(model).end()[-2];
+}
+
+std::int64_t prediction_parameters(const ModelConfig& model, std::int64_t routed) {
+  const std::int64_t mlp = last_layer(model) == BlockKind::kMoe
+                               ? moe_parameters(model, routed, 1)
+                               : mlp_parameters(model, model.ffn, 1);
+  // Two norms of the layer, two before the projection that joins embedding and state, one before
+  // the head.
+  return attention_parameters(model, 1) + mlp + 2 * model.hidden * model.hidden +
+         5 * norm_parameters(model);
+}
+
 ParameterCount count_parameters(const ModelConfig& model) {
   const std::int64_t moe_layers = model.experts > 0 ? model.layers - model.dense_first : 0;
   const std::int64_t dense_layers = model.layers - moe_layers;
@@ -86,18 +100,13 @@ ParameterCount count_parameters(const ModelConfig& model) {
     const std::int64_t moe = moe_parameters(model, model.experts, 1);
     count.total += moe_layers * moe;
     count.active += moe_layers * moe_parameters(model, model.experts_per_token, 1);
-    // One layer, the 2h x h projection that joins embedding and state, and three norms.
-    const std::int64_t join = 2 * model.hidden * model.hidden + 3 * norm_parameters(model);
-    count.mtp = model.mtp_layers * (around + moe + join);
   }
+  count.mtp = model.mtp_layers * prediction_parameters(model, model.experts);
   return count;
 }
 
 std::int64_t active_prediction_parameters(const ModelConfig& model) {
-  const std::int64_t mlp = model.experts > 0 ? moe_parameters(model, model.experts_per_token, 1)
-                                             : mlp_parameters(model, model.ffn, 1);
-  return attention_parameters(model, 1) + mlp + 2 * model.hidden * model.hidden +
-         5 * norm_parameters(model) + model.vocabulary * model.hidden;
+  return prediction_parameters(model, model.experts_per_token) + model.vocabulary * model.hidden;
 }
 
 std::int64_t table_parameters(const ModelConfig& model, std::int64_t tp) {
@@ -112,10 +121,9 @@ std::int64_t block_parameters(const ModelConfig& model, BlockKind kind, std::int
     case BlockKind::kHead:
       return norm_parameters(model) + (model.tied_embeddings ? 0 : table);
     case BlockKind::kPrediction:
-      // One layer, the 2h x h projection that joins embedding and state, and two norms; the third
-      // norm is the head's.
-      return layer_parameters(model, model_blocks(model).end()[-2], tp) +
-             2 * model.hidden * model.hidden + 2 * norm_parameters(model);
+      // The third norm is the head's.
+      return layer_parameters(model, last_layer(model), tp) +
+             2 * model.hidden * ceil_div(model.hidden, tp) + 2 * norm_parameters(model);
     case BlockKind::kDense:
     case BlockKind::kMoe:
       break;
@@ -128,7 +136,7 @@ RankParameters rank_parameters(const ModelConfig& model,
                                const Parallelism& degrees) {
   RankParameters count;
   count.shared = block_parameters(model, kind, degrees.tp);
-  const BlockKind layer = kind == BlockKind::kPrediction ? model_blocks(model).end()[-2] : kind;
+  const BlockKind layer = kind == BlockKind::kPrediction ? last_layer(model) : kind;
   if (layer == BlockKind::kMoe) {
     count.shared -= model.experts * mlp_parameters(model, model.expert_ffn, degrees.tp);
     count.experts =

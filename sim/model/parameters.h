@@ -1,6 +1,6 @@
 #pragma once
 
-#include "foretrain/model_config.h"
+#include "foretrain/model.h"
 
 #include <cstdint>
 
@@ -36,6 +36,13 @@ std::int64_t router_parameters(const ModelConfig& model);
 /// The MoE part of a layer with `routed` of the experts (all of them, or top-k for the active
 /// count).
 std::int64_t moe_parameters(const ModelConfig& model, std::int64_t routed, std::int64_t tp);
+
+/// The kind of the model's last layer, which its prediction modules share.
+BlockKind last_layer(const ModelConfig& model);
+
+/// One multi-token-prediction module with its last norm: a layer with `routed` of the experts, the
+/// 2h x h projection that joins embedding and state, three norms.
+std::int64_t prediction_parameters(const ModelConfig& model, std::int64_t routed);
 
 /// Parameters that one token multiplies in one prediction module, its use of the head included.
 std::int64_t active_prediction_parameters(const ModelConfig& model);

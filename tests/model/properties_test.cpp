@@ -17,31 +17,44 @@ using random_cases::flops;
 using random_cases::kCases;
 using random_cases::multiset_of;
 
+/// 6 FLOPs per token and parameter that is multiplied, written out from the config: prediction
+/// modules included, each with the head.
+Int128 multiplied(const ModelConfig& model) {
+  const ParameterCount count = count_parameters(model);
+  // Of a module's parameters the experts that are not chosen stay idle.
+  const std::int64_t expert =
+      (model.gated_mlp ? 3 : 2) * model.hidden * model.expert_ffn +
+      (model.mlp_bias ? (model.gated_mlp ? 2 : 1) * model.expert_ffn + model.hidden : 0);
+  const std::int64_t idle = (model.experts - model.experts_per_token) * expert;
+  return Int128{count.active} - count.input_embedding + count.mtp +
+         model.mtp_layers * (model.vocabulary * model.hidden - idle);
+}
+
 // Rule: model FLOPs executed by all ranks in forward, input and weight gradients equal
 // 6 (N active - input embedding) + 6 L a (q_dim + v_dim) (pairs) per token; recomputation is on top
 // of it.
 TEST(OperatorProperties, ExecutedFlopsAreTheFormula) {
   for (std::uint64_t number = 0; number < kCases; ++number) {
     const Case c(number);
+    const ModelConfig& model = c.model;
     Int128 executed = 0;
     for (const BlockKind kind : c.kinds()) {
       const BlockOperators block = c.block(kind);
-      const std::vector<BlockKind> blocks = model_blocks(c.model);
+      const std::vector<BlockKind> blocks = c.blocks();
       const Int128 ranks = c.at.tp * c.at.cp * std::count(blocks.begin(), blocks.end(), kind);
       executed += ranks * (flops(block.forward, false) + flops(block.backward, false));
     }
     const std::int64_t s = c.at.sequence_length;
     const std::int64_t b = c.at.micro_batch_size;
-    const std::int64_t w = c.model.sliding_window > 0 ? std::min(c.model.sliding_window, s) : s;
-    const ParameterCount count = count_parameters(c.model);
-    const Int128 matrices = Int128{6} * (count.active - count.input_embedding) * s * b;
-    const std::int64_t dims = c.model.kv_lora_rank > 0
-                                  ? c.model.qk_nope_dim + c.model.qk_rope_dim + c.model.v_head_dim
-                                  : 2 * c.model.head_dim;
-    const Int128 attention =
-        Int128{3} * c.model.layers * c.model.heads * dims * (2 * s * w - w * w) * b;
-    EXPECT_TRUE(executed == matrices + attention) << "case " << number;
-    const double per_token = flops_per_token(c.model, s, FlopsConvention::kCausal);
+    const std::int64_t w = model.sliding_window > 0 ? std::min(model.sliding_window, s) : s;
+    const std::int64_t dims = model.kv_lora_rank > 0
+                                  ? model.qk_nope_dim + model.qk_rope_dim + model.v_head_dim
+                                  : 2 * model.head_dim;
+    const Int128 attention = Int128{3} * (model.layers + model.mtp_layers) * model.heads * dims *
+                             (2 * s * w - w * w) * b;
+    EXPECT_TRUE(executed == 6 * multiplied(model) * s * b + attention) << "case " << number;
+    const double per_token =
+        flops_per_token(model, s, FlopsConvention::kCausal, 0.0, model.mtp_layers);
     EXPECT_NEAR(per_token * static_cast<double>(s * b) / static_cast<double>(executed), 1.0, 1e-12);
   }
 }
@@ -112,7 +125,10 @@ TEST(OperatorProperties, RecomputationOnlyAdds) {
       EXPECT_LE(stash_bytes(with).value, stash_bytes(without).value);
       if (c.at.recompute == RecomputeMode::kFull) {
         EXPECT_TRUE(flops(with.backward, true) == flops(with.forward, false));
-        EXPECT_EQ(with.backward.size(), without.backward.size() + with.forward.size());
+        // The looked-up embedding of a prediction module is kept.
+        const std::size_t looked_up =
+            kind == BlockKind::kPrediction ? c.block(BlockKind::kEmbedding).forward.size() : 0;
+        EXPECT_EQ(with.backward.size(), without.backward.size() + with.forward.size() - looked_up);
       }
     }
   }

@@ -118,9 +118,16 @@ struct Case {
   ModelConfig model;
   BlockContext at;
   BlockOperators block(BlockKind kind) const { return block_operators(model, kind, at); }
+  /// Its blocks with all prediction modules, each of which runs the head once more.
+  std::vector<BlockKind> blocks() const {
+    std::vector<BlockKind> all = model_blocks(model);
+    for (std::int64_t module = 0; module < model.mtp_layers; ++module)
+      all.insert(all.end(), {BlockKind::kPrediction, BlockKind::kHead});
+    return all;
+  }
   /// Kinds of its blocks, each once.
   std::vector<BlockKind> kinds() const {
-    std::vector<BlockKind> all = model_blocks(model);
+    std::vector<BlockKind> all = blocks();
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;
