@@ -12,5 +12,6 @@ int cmd_run(int argc, char** argv);
 int cmd_schedule(int argc, char** argv);
 int cmd_search(int argc, char** argv);
 int cmd_topology(int argc, char** argv);
+int cmd_validate(int argc, char** argv);
 
 }  // namespace foretrain

@@ -34,7 +34,7 @@ constexpr Command kCommands[] = {
     {"estimate", "the closed form, no simulation", &cmd_estimate},
     {"search", "every legal layout, ranked; the best simulated", &cmd_search},
     {"plan", "how to lay a model out on a cluster, step by step", &cmd_plan},
-    {"validate", "simulate a table of published measurements", nullptr},
+    {"validate", "simulate a table of published measurements", &cmd_validate},
     {"whatif", "what 1 % of each input is worth", nullptr},
     {"goodput", "failures, checkpoints, effective time, days, cost, energy", nullptr},
     {"calibrate", "fit a GPU's constants to measured rows", nullptr},

@@ -20,6 +20,8 @@ struct SimulateOptions {
   FlopsConvention flops_convention = FlopsConvention::kCausal;
   bool record = false;                    ///< keep spans for a trace
   std::vector<std::int64_t> trace_ranks;  ///< empty: one rank per pipeline stage of replica 0
+  /// Steps and memory only: one run, its idle time not split, no critical path, no stragglers.
+  bool times_only = false;
   /// Called, where set, before each run of the program with the number of runs behind it.
   std::function<void(int done, int total)> progress;
 };

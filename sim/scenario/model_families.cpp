@@ -170,6 +170,13 @@ void read_deepseek_v3(ConfigFields& fields, ModelConfig& model) {
   model.mtp_layers = fields.count_or("num_nextn_predict_layers", 0);
 }
 
+/// Squared ReLU: no gate. Norms have weight and bias.
+void read_nemotron(ConfigFields& fields, ModelConfig& model) {
+  read_llama(fields, model);
+  model.gated_mlp = false;
+  model.layer_norm = true;
+}
+
 void read_gpt2(ConfigFields& fields, ModelConfig& model) {
   model.hidden = fields.size("n_embd");
   model.layers = fields.size("n_layer");
@@ -193,6 +200,7 @@ constexpr ModelFamily kFamilies[] = {
     {"llama", read_llama},
     {"mistral", read_mistral},
     {"mixtral", read_mixtral},
+    {"nemotron", read_nemotron},
     {"qwen2", read_qwen2},
     {"qwen3", read_qwen3},
     {"qwen3_moe", read_qwen3_moe},

@@ -112,9 +112,27 @@ RunCount count_runs(const Scenario& scenario,
                     const Program& full,
                     const Program& folded,
                     const RunOptions& run_options) {
-  const int total = 1 + idle_split_runs(full, folded) + (has_path(folded, run_options) ? 1 : 0) +
-                    static_cast<int>(scenario.perturbations.size()) + (options.record ? 1 : 0);
+  const int questions = idle_split_runs(full, folded) + (has_path(folded, run_options) ? 1 : 0) +
+                        static_cast<int>(scenario.perturbations.size());
+  const int total = 1 + (options.times_only ? 0 : questions) + (options.record ? 1 : 0);
   return {options.progress, total};
+}
+
+/// What further runs tell about a step: its longest path, and what each perturbation costs.
+void explain(const Scenario& scenario,
+             const Lowered& lowered,
+             const Program& classes,
+             const RunOptions& options,
+             RunCount& runs,
+             StepReport& report) {
+  report.critical_path = path_of(classes, options, runs);
+  if (report.critical_path.empty()) {
+    report.notes.push_back("longest path left out: it would take more than " +
+                           with_commas(kMostSpans) + " task records");
+  } else if (options.measured_steps > 1) {
+    report.notes.push_back("the longest path is that of the last step");
+  }
+  report.stragglers = straggler_costs(scenario, lowered, report.step_time, options, runs);
 }
 
 }  // namespace
@@ -151,21 +169,21 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
     report.header.scenario_json = write_scenario(scenario);
   } else {
     simulation.timeline = std::get<Timeline>(std::move(result));
-    const Duration idle = mean_idle(simulation.program, simulation.timeline);
-    report = assemble_report(scenario,
+    const auto assembled = [&](const IdleSplit& idle) {
+      return assemble_report(scenario,
                              *lowered,
                              simulation.program,
                              simulation.timeline,
-                             split_idle(lowered->program, classes, idle, run_options, runs),
+                             idle,
                              options.flops_convention);
-    report.critical_path = path_of(classes, run_options, runs);
-    if (report.critical_path.empty()) {
-      report.notes.push_back("longest path left out: it would take more than " +
-                             with_commas(kMostSpans) + " task records");
-    } else if (options.steps > 1) {
-      report.notes.push_back("the longest path is that of the last step");
+    };
+    const Duration idle = mean_idle(simulation.program, simulation.timeline);
+    if (options.times_only) {
+      report = assembled({.bubble = idle});
+    } else {
+      report = assembled(split_idle(lowered->program, classes, idle, run_options, runs));
+      explain(scenario, *lowered, classes, run_options, runs, report);
     }
-    report.stragglers = straggler_costs(scenario, *lowered, report.step_time, run_options, runs);
   }
   SimulationFacts& facts = report.simulation;
   facts.evaluator = options.evaluator == Evaluator::kEvent ? "event" : "dataflow";

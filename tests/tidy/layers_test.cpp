@@ -49,6 +49,8 @@ const std::map<std::string, Part>& parts() {
       {"search", {7, with(kLanguages, {"model", "engine", "report", "estimate", "simulate"}), {}}},
       {"plan",
        {8, with(kLanguages, {"model", "engine", "report", "estimate", "simulate", "search"}), {}}},
+      {"validate",
+       {8, with(kLanguages, {"model", "engine", "report", "estimate", "simulate", "search"}), {}}},
   };
   return kParts;
 }
@@ -77,6 +79,7 @@ const std::map<std::string, std::string>& public_headers() {
       {"estimate", "estimate"},
       {"search", "search"},
       {"plan", "plan"},
+      {"validate", "validate"},
   };
   return kOwners;
 }

@@ -1,0 +1,260 @@
+#include "sim/validate/row_run.h"
+
+#include "foretrain/simulate.h"
+#include "sim/validate/measured.h"
+#include "sim/validate/row_scenario.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace foretrain {
+namespace {
+
+/// What a fault of a scenario means for a row, by the place it points to.
+struct FaultPlace {
+  std::string_view pointer;
+  SkipReason reason;
+};
+constexpr FaultPlace kUnknownValues[] = {
+    {"/cluster/topology", SkipReason::kHardware},
+    {"/training/dtype", SkipReason::kPrecision},
+};
+constexpr FaultPlace kNotSimulated[] = {
+    {"/model", SkipReason::kModel},
+    {"/training/dtype", SkipReason::kPrecision},
+    {"/schedule", SkipReason::kSchedule},
+};
+
+template <std::size_t N>
+SkipReason reason_of(const Faults& faults, const FaultPlace (&places)[N], SkipReason otherwise) {
+  for (const FaultPlace& place : places) {
+    for (const Diagnostic& fault : faults.list) {
+      if (fault.pointer.starts_with(place.pointer)) {
+        return place.reason;
+      }
+    }
+  }
+  return otherwise;
+}
+
+std::string messages_of(const Faults& faults) {
+  std::string text;
+  for (const Diagnostic& fault : faults.list) {
+    text += (text.empty() ? "" : "; ") + fault.message;
+  }
+  return text;
+}
+
+/// What is simulated without, rather than not at all, while it is not built.
+struct Concession {
+  std::string_view pointer, setting, assumed;
+};
+constexpr Concession kConcessions[] = {
+    {"/overlap/tp", "overlap.tp=false", "overlap of tensor communication left out"},
+};
+
+/// A scenario of a row that can be simulated, or why there is none.
+struct ReadRow {
+  std::optional<Scenario> scenario;
+  std::vector<std::string> assumed;
+  SkipReason reason = SkipReason::kIllegal;
+  std::string detail;
+};
+
+ReadRow read_settings(std::vector<std::string> settings) {
+  ReadRow read;
+  for (;;) {
+    Expected<Scenario> scenario = parse_scenario("{}", ".", settings);
+    if (!scenario) {
+      read.reason = reason_of(scenario.error(), kUnknownValues, SkipReason::kIllegal);
+      read.detail = messages_of(scenario.error());
+      return read;
+    }
+    const Faults faults{not_simulated(*scenario), FaultKind::kBadInput};
+    if (faults.list.empty()) {
+      read.scenario = *std::move(scenario);
+      return read;
+    }
+    bool conceded = false;
+    for (const Concession& concession : kConcessions) {
+      const bool asked =
+          std::any_of(faults.list.begin(), faults.list.end(), [&](const Diagnostic& fault) {
+            return fault.pointer == concession.pointer;
+          });
+      const std::string word(concession.assumed);
+      if (asked &&
+          std::find(read.assumed.begin(), read.assumed.end(), word) == read.assumed.end()) {
+        settings.emplace_back(concession.setting);
+        read.assumed.push_back(word);
+        conceded = true;
+      }
+    }
+    if (!conceded) {
+      read.reason = reason_of(faults, kNotSimulated, SkipReason::kParallelism);
+      read.detail = messages_of(faults);
+      return read;
+    }
+  }
+}
+
+std::string layout_of(const Scenario& scenario) {
+  const Parallelism& p = scenario.parallelism;
+  const auto n = [](const char* name, std::int64_t value) {
+    return std::string(name) + " " + std::to_string(value) + " · ";
+  };
+  constexpr const char* kShards[] = {"none", "zero1", "zero2", "zero3"};
+  constexpr const char* kModes[] = {"none", "selective", "full", "modules"};
+  return n("tp", p.tp) + n("cp", p.cp) + n("pp", p.pp) + n("vpp", p.vpp) + n("ep", p.ep) +
+         n("dp", p.dp) + n("micro-batch", scenario.training.micro_batch_size) +
+         (p.sequence_parallel && p.tp > 1 ? "sp · " : "") +
+         kShards[static_cast<std::size_t>(p.sharding)] + " · " + scenario.schedule.name +
+         " · recompute " + kModes[static_cast<std::size_t>(scenario.recompute.mode)];
+}
+
+/// One row on its way: what is read, and the scenario simulated in the end.
+class RowRun {
+ public:
+  RowRun(const PublishedRow& row, ValidatedRow& result) : row_(row), result_(result) {}
+
+  void run() {
+    const PublishedSource& source = source_of(row_);
+    const PublishedHardware* const hardware = hardware_of(row_);
+    const MeasuredStep measured = measured_step(row_, source, hardware);
+    describe(source, hardware, measured);
+    RowScenario mapped = scenario_of_row(row_, source, hardware);
+    if (mapped.skipped == SkipReason::kIncomplete) {
+      skip(*mapped.skipped, mapped.detail);
+    } else if (!measured.seconds && !row_.fits) {
+      skip(SkipReason::kNoMeasurement, measured.why);
+    } else if (mapped.skipped) {
+      skip(*mapped.skipped, mapped.detail);
+    } else {
+      result_.dtype = mapped.dtype;
+      result_.assumed = mapped.assumed;
+      simulate_first_that_fits(mapped);
+    }
+  }
+
+  const std::optional<Scenario>& scenario() const { return scenario_; }
+
+ private:
+  void skip(SkipReason reason, const std::string& detail) {
+    result_.skipped = reason;
+    result_.detail = detail;
+  }
+
+  void describe(const PublishedSource& source,
+                const PublishedHardware* hardware,
+                const MeasuredStep& measured) {
+    result_.id = row_.id;
+    result_.split = row_.split;
+    result_.source = source.label.empty() ? row_.source : std::string(source.label);
+    result_.gpu = hardware == nullptr ? row_.gpu : std::string(hardware->label);
+    result_.dtype = row_.dtype;
+    result_.measured_s = measured.seconds;
+    result_.fits_label = row_.fits;
+    result_.complete = measured.seconds && missing_fields(row_).empty();
+  }
+
+  /// Where no way to recompute fits, the first stands: the run did take place.
+  void simulate_first_that_fits(const RowScenario& mapped) {
+    if (mapped.tries.empty()) {
+      simulate_with(mapped.settings, "");
+      return;
+    }
+    std::optional<ValidatedRow> first;
+    for (const RecomputeTry& attempt : mapped.tries) {
+      std::vector<std::string> settings = mapped.settings;
+      settings.insert(settings.end(), attempt.settings.begin(), attempt.settings.end());
+      const ValidatedRow before = result_;
+      const std::optional<Scenario> scenario_before = scenario_;
+      simulate_with(std::move(settings), attempt.assumed);
+      const bool simulated = result_.simulated_s.has_value();
+      if (simulated && result_.fits != Fit::kNo) {
+        return;
+      }
+      if (!first) {
+        first = result_;
+      } else {
+        scenario_ = scenario_before;
+      }
+      result_ = before;
+    }
+    result_ = *first;
+  }
+
+  void simulate_with(std::vector<std::string> settings, const std::string& recomputation) {
+    ReadRow read = read_settings(std::move(settings));
+    if (!read.scenario) {
+      skip(read.reason, read.detail);
+      return;
+    }
+    SimulateOptions options;
+    options.times_only = true;
+    const Expected<Simulation> simulation = simulate(*read.scenario, options);
+    if (!simulation) {
+      skip(SkipReason::kParallelism, messages_of(simulation.error()));
+      return;
+    }
+    const StepReport& report = simulation->report;
+    if (report.deadlock) {
+      skip(SkipReason::kIllegal, "deadlock");
+      return;
+    }
+    result_.simulated_s = seconds(report.step_time);
+    result_.fits = report.fits;
+    result_.memory_peak = report.memory_peak;
+    result_.memory_capacity = report.memory_capacity;
+    result_.assumed.insert(result_.assumed.end(), read.assumed.begin(), read.assumed.end());
+    if (!recomputation.empty()) {
+      result_.assumed.push_back(recomputation);
+    }
+    result_.layout = layout_of(*read.scenario);
+    result_.sweep = sweep_of(*read.scenario);
+    scenario_ = std::move(read.scenario);
+  }
+
+  /// All that rows of one sweep share.
+  std::string sweep_of(const Scenario& scenario) const {
+    const auto n = [](std::int64_t value) { return "|" + std::to_string(value); };
+    return result_.source + "|" + row_.model + n(scenario.model.layers) + n(scenario.model.hidden) +
+           "|" + result_.gpu + n(scenario.cluster.gpus) + n(scenario.training.sequence_length) +
+           n(scenario.training.global_batch_size) + "|" + result_.dtype;
+  }
+
+  const PublishedRow& row_;
+  ValidatedRow& result_;
+  std::optional<Scenario> scenario_;
+};
+
+}  // namespace
+
+RowOutcome run_row(const PublishedRow& row) {
+  RowOutcome outcome;
+  RowRun run(row, outcome.row);
+  run.run();
+  outcome.scenario = run.scenario();
+  return outcome;
+}
+
+/// The largest parts of a step, from a simulation with everything.
+std::vector<StepTerm> largest_terms(const Scenario& scenario) {
+  constexpr std::size_t kTerms = 3;
+  std::vector<StepTerm> terms;
+  const Expected<Simulation> simulation = simulate(scenario);
+  if (!simulation) {
+    return terms;
+  }
+  const StepReport& report = simulation->report;
+  for (const BreakdownPart& part : breakdown_parts()) {
+    const double time = seconds(report.breakdown.*part.member);
+    terms.push_back({std::string(part.label), time, time / seconds(report.step_time)});
+  }
+  std::stable_sort(terms.begin(), terms.end(), [](const StepTerm& a, const StepTerm& b) {
+    return a.time_s > b.time_s;
+  });
+  terms.resize(std::min(terms.size(), kTerms));
+  return terms;
+}
+
+}  // namespace foretrain

@@ -1,0 +1,293 @@
+#include "sim/validate/row_scenario.h"
+
+#include "sim/scenario/json_value.h"
+#include "sim/search/stages.h"
+#include "sim/validate/model_of_row.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace foretrain {
+namespace {
+
+struct RequiredField {
+  std::string_view name;
+  std::optional<std::int64_t> PublishedRow::*member;
+};
+constexpr RequiredField kRequiredFields[] = {
+    {"layers", &PublishedRow::layers},
+    {"hidden", &PublishedRow::hidden},
+    {"seq", &PublishedRow::seq},
+    {"gpus", &PublishedRow::gpus},
+    {"tp", &PublishedRow::tp},
+    {"pp", &PublishedRow::pp},
+    {"gbs", &PublishedRow::gbs},
+};
+
+/// Puts a row's scenario together; every rule for what a source leaves out is one function.
+class RowMapper {
+ public:
+  RowMapper(const PublishedRow& row,
+            const PublishedSource& source,
+            const PublishedHardware& hardware)
+      : row_(row), source_(source), hardware_(hardware) {}
+
+  RowScenario map(const ModelSpelling& spelling) {
+    const RowModel model = model_of_row(row_, spelling);
+    if (!model.missing.empty()) {
+      skip(SkipReason::kIncomplete, "not published: " + model.missing);
+      return std::move(result_);
+    }
+    result_.assumed = model.assumed;
+    set("name", json_string(row_.id));
+    set("model", model.json);
+    add_all(source_.settings);
+    cluster();
+    degrees();
+    batch();
+    precision();
+    sharding();
+    stages();
+    recomputation();
+    for (const Spelling* spelling_within : spellings_within(row_, source_)) {
+      apply(*spelling_within);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void set(const std::string& path, const std::string& value) {
+    result_.settings.push_back(path + "=" + value);
+  }
+  void set(const std::string& path, std::int64_t value) { set(path, std::to_string(value)); }
+  void add_all(std::string_view settings) {
+    for (std::string& setting : split_settings(settings)) {
+      result_.settings.push_back(std::move(setting));
+    }
+  }
+  void assume(const std::string& what) { result_.assumed.push_back(what); }
+  void skip(SkipReason reason, const std::string& detail) {
+    if (!result_.skipped) {
+      result_.skipped = reason;
+      result_.detail = detail;
+    }
+  }
+  void apply(const Spelling& spelling) {
+    add_all(spelling.settings);
+    if (!spelling.assumed.empty()) {
+      assume(std::string(spelling.assumed));
+    }
+  }
+  /// The settings of a column's one word; unknown words skip the row.
+  void word(PublishedColumn column,
+            const std::string& text,
+            const std::string& name,
+            SkipReason reason) {
+    if (const Spelling* const spelling = spelling_of(column, text, source_)) {
+      apply(*spelling);
+    } else {
+      skip(reason, name + " \"" + text + "\" is not known");
+    }
+  }
+
+  void cluster() {
+    set("cluster.topology", std::string(hardware_.topology));
+    set("cluster.gpus", *row_.gpus);
+    const std::int64_t node = row_.gpus_per_node.value_or(8);
+    if (!hardware_.network_told && *row_.gpus > node) {
+      assume("network " + std::string(hardware_.topology));
+    }
+  }
+
+  void degrees() {
+    set("parallelism.tp", *row_.tp);
+    set("parallelism.pp", *row_.pp);
+    if (row_.cp) {
+      set("parallelism.cp", *row_.cp);
+    }
+    if (row_.dp) {
+      set("parallelism.dp", *row_.dp);
+    }
+    if (row_.kv_heads && *row_.kv_heads < *row_.tp) {
+      set("parallelism.kv_replication", "true");
+    }
+    if (row_.experts) {
+      experts();
+    }
+    if (*row_.tp > 1) {
+      const bool sequence_parallel = row_.sp ? *row_.sp != 0 : source_.sequence_parallel;
+      set("parallelism.sequence_parallel", sequence_parallel ? "true" : "false");
+      if (!row_.sp) {
+        assume(sequence_parallel ? "sequence parallelism" : "no sequence parallelism");
+      }
+    }
+  }
+
+  void experts() {
+    set("parallelism.ep", row_.ep.value_or(1));
+    const std::int64_t ranks = *row_.gpus / *row_.pp;  // of a stage
+    const bool folds = ranks / *row_.tp % row_.ep.value_or(1) == 0;
+    const std::int64_t etp = source_.experts_over_tp && folds ? *row_.tp : 1;
+    const bool told = row_.notes.find("ETP=") != std::string::npos;
+    if (*row_.tp > 1 && !told) {
+      set("parallelism.etp", etp);
+      assume("expert tensor parallelism " + std::to_string(etp));
+    }
+  }
+
+  void batch() {
+    set("training.sequence_length", *row_.seq);
+    set("training.global_batch_size", *row_.gbs);
+    set("training.micro_batch_size", row_.mbs.value_or(1));
+    if (!row_.mbs) {
+      assume("micro-batches of 1");
+    }
+  }
+
+  void precision() {
+    result_.dtype = row_.dtype.empty() ? "bf16" : row_.dtype;
+    if (row_.dtype.empty()) {
+      assume("bf16");
+    }
+    word(PublishedColumn::kDtype, result_.dtype, "precision", SkipReason::kPrecision);
+  }
+
+  void sharding() {
+    if (!row_.sharding.empty()) {
+      word(PublishedColumn::kSharding, row_.sharding, "sharding", SkipReason::kParallelism);
+      return;
+    }
+    set("parallelism.sharding", std::string(source_.sharding));
+    if (replicas() > 1) {
+      assume("sharding " + std::string(source_.sharding));
+    }
+  }
+
+  /// dp x cp; 1 where the degrees do not divide the GPUs, which reading the scenario refuses.
+  std::int64_t replicas() const {
+    return std::max<std::int64_t>(1, *row_.gpus / *row_.tp / *row_.pp);
+  }
+
+  std::int64_t micro_batches() const {
+    const std::int64_t dp = std::max<std::int64_t>(1, replicas() / row_.cp.value_or(1));
+    return std::max<std::int64_t>(1, *row_.gbs / dp / row_.mbs.value_or(1));
+  }
+
+  /// One layer a chunk, where the layers and the micro-batches allow; else 1.
+  std::int64_t usual_vpp() const {
+    const std::int64_t pp = *row_.pp;
+    const bool divides = *row_.layers % pp == 0 && micro_batches() % pp == 0;
+    return divides ? *row_.layers / pp : 1;
+  }
+
+  void stages() {
+    const bool interleaved = row_.schedule == "interleaved-1F1B";
+    const bool free = !row_.vpp && *row_.pp > 1;
+    const std::int64_t vpp = row_.vpp                                       ? *row_.vpp
+                             : free && (interleaved || source_.interleaves) ? usual_vpp()
+                                                                            : 1;
+    set("parallelism.vpp", vpp);
+    if (free) {
+      assume("vpp " + std::to_string(vpp));
+    }
+    if (row_.schedule.empty()) {
+      set("schedule", vpp > 1 ? "interleaved" : "1f1b");
+    } else if (interleaved && vpp == 1 && !row_.vpp) {
+      set("schedule", "1f1b");
+    } else {
+      word(PublishedColumn::kSchedule, row_.schedule, "schedule", SkipReason::kSchedule);
+    }
+    split(vpp);
+  }
+
+  void split(std::int64_t vpp) {
+    constexpr std::int64_t kMostLayers = 100'000;  // beyond, reading the scenario refuses
+    if (*row_.layers > kMostLayers || *row_.pp > *row_.layers || vpp > *row_.layers) {
+      return;
+    }
+    std::optional<StageSplit> split = split_stages(*row_.layers, *row_.pp, vpp, true);
+    if (!split) {  // one layer more on chunks in the middle
+      split = split_stages(*row_.layers, *row_.pp * vpp, 1, true);
+    }
+    if (!split || (!split->ends_as_layers && split->per_stage.empty())) {
+      return;
+    }
+    if (split->ends_as_layers) {
+      set("parallelism.embedding_and_loss_as_layers", "true");
+      assume("embedding and loss counted as layers");
+      return;
+    }
+    std::string list;
+    for (const std::int64_t layers : split->per_stage) {
+      list += (list.empty() ? "" : ", ") + std::to_string(layers);
+    }
+    set("parallelism.layers_per_stage", "[" + list + "]");
+    assume("uneven stages");
+  }
+
+  void recomputation() {
+    if (!row_.recompute.empty()) {
+      word(PublishedColumn::kRecompute, row_.recompute, "recompute", SkipReason::kParallelism);
+      return;
+    }
+    const auto add = [this](std::vector<std::string> settings, const std::string& assumed) {
+      result_.tries.push_back({std::move(settings), assumed});
+    };
+    add({"recompute.mode=none"}, "no recomputation");
+    if (row_.experts) {
+      add({R"(recompute={"mode": "modules", "modules": ["layernorm", "moe_act"]})"},
+          "norms and expert activations recomputed");
+    } else {
+      add({"recompute.mode=selective"}, "core attention recomputed");
+    }
+    // Layers of each chunk, doubled until it fits; in the end all.
+    const std::int64_t most = *row_.layers / *row_.pp / row_.vpp.value_or(1);
+    for (std::int64_t layers = 1; layers < most; layers *= 2) {
+      add({"recompute.mode=full", "recompute.layers=" + std::to_string(layers)},
+          std::to_string(layers) + " layers of a chunk recomputed");
+    }
+    add({"recompute.mode=full"}, "full recomputation");
+  }
+
+  const PublishedRow& row_;
+  const PublishedSource& source_;
+  const PublishedHardware& hardware_;
+  RowScenario result_;
+};
+
+RowScenario skipped_row(SkipReason reason, const std::string& detail) {
+  RowScenario result;
+  result.skipped = reason;
+  result.detail = detail;
+  return result;
+}
+
+}  // namespace
+
+std::string missing_fields(const PublishedRow& row) {
+  std::string names;
+  for (const RequiredField& field : kRequiredFields) {
+    if (!(row.*field.member)) {
+      names += (names.empty() ? "" : ", ") + std::string(field.name);
+    }
+  }
+  return names;
+}
+
+RowScenario scenario_of_row(const PublishedRow& row,
+                            const PublishedSource& source,
+                            const PublishedHardware* hardware) {
+  if (const std::string names = missing_fields(row); !names.empty()) {
+    return skipped_row(SkipReason::kIncomplete, "not published: " + names);
+  }
+  if (hardware == nullptr) {
+    return skipped_row(SkipReason::kHardware, "GPU \"" + row.gpu + "\"");
+  }
+  const ModelSpelling* const spelling = model_spelling_of(row);
+  if (spelling == nullptr || spelling->family.empty()) {
+    return skipped_row(SkipReason::kModel, "model \"" + row.model + "\"");
+  }
+  return RowMapper(row, source, *hardware).map(*spelling);
+}
+
+}  // namespace foretrain
