@@ -97,18 +97,24 @@ ReadRow read_settings(std::vector<std::string> settings) {
   }
 }
 
+/// Degrees above 1, and what else makes a layout.
 std::string layout_of(const Scenario& scenario) {
+  constexpr const char* kShards[] = {"no sharding", "zero1", "zero2", "zero3"};
+  constexpr const char* kModes[] = {"no", "selective", "full", "modular"};
   const Parallelism& p = scenario.parallelism;
-  const auto n = [](const char* name, std::int64_t value) {
-    return std::string(name) + " " + std::to_string(value) + " · ";
-  };
-  constexpr const char* kShards[] = {"none", "zero1", "zero2", "zero3"};
-  constexpr const char* kModes[] = {"none", "selective", "full", "modules"};
-  return n("tp", p.tp) + n("cp", p.cp) + n("pp", p.pp) + n("vpp", p.vpp) + n("ep", p.ep) +
-         n("dp", p.dp) + n("micro-batch", scenario.training.micro_batch_size) +
-         (p.sequence_parallel && p.tp > 1 ? "sp · " : "") +
-         kShards[static_cast<std::size_t>(p.sharding)] + " · " + scenario.schedule.name +
-         " · recompute " + kModes[static_cast<std::size_t>(scenario.recompute.mode)];
+  std::string text;
+  for (const auto& [name, degree] : {std::pair{"tp", p.tp},
+                                     std::pair{"cp", p.cp},
+                                     std::pair{"pp", p.pp},
+                                     std::pair{"vpp", p.vpp},
+                                     std::pair{"ep", p.ep},
+                                     std::pair{"dp", p.dp}}) {
+    text += degree > 1 ? std::string(name) + " " + std::to_string(degree) + " · " : "";
+  }
+  text += p.sequence_parallel && p.tp > 1 ? "sequence parallel · " : "";
+  return text + "micro-batch " + std::to_string(scenario.training.micro_batch_size) + " · " +
+         kShards[static_cast<std::size_t>(p.sharding)] + " · " + scenario.schedule.name + " · " +
+         kModes[static_cast<std::size_t>(scenario.recompute.mode)] + " recomputation";
 }
 
 /// One row on its way: what is read, and the scenario simulated in the end.

@@ -100,6 +100,21 @@ TEST(ReadModel, GptPresetsFollowTheirPaper) {
   }
 }
 
+// Rule: Nemotron has no gate, norms with a bias, and ties nothing. The report of Nemotron-4 340B
+// (arXiv 2406.11704) counts 9.4B parameters of embeddings and 331.6B others.
+TEST(ReadModel, NemotronOfItsConfig) {
+  const Read read = read_inline(
+      R"({"model_type":"nemotron","hidden_size":18432,"num_hidden_layers":96,"vocab_size":256000,
+          "num_attention_heads":96,"num_key_value_heads":8,"intermediate_size":73728,
+          "hidden_act":"relu2","norm_eps":1e-5,"partial_rotary_factor":0.5,"attention_bias":false,
+          "mlp_bias":false,"tie_word_embeddings":false})");
+  ASSERT_TRUE(read.faults.empty()) << read.faults.front().message;
+  const ParameterCount count = count_parameters(read.model);
+  EXPECT_NEAR(static_cast<double>(count.total), 341e9, 0.3e9);
+  EXPECT_EQ(count.input_embedding, std::int64_t{256000} * 18432);
+  EXPECT_FALSE(read.model.gated_mlp);
+}
+
 // Rule: what is read equals what was written down by hand.
 TEST(ReadModel, FieldsOfEachFamily) {
   const std::pair<const char*, ModelConfig> rows[] = {
