@@ -180,20 +180,28 @@ class RowMapper {
     return divides ? *row_.layers / pp : 1;
   }
 
-  void stages() {
-    const bool interleaved = row_.schedule == "interleaved-1F1B";
-    const bool free = !row_.vpp && *row_.pp > 1;
-    const std::int64_t vpp = row_.vpp                                       ? *row_.vpp
-                             : free && (interleaved || source_.interleaves) ? usual_vpp()
-                                                                            : 1;
-    set("parallelism.vpp", vpp);
-    if (free) {
-      assume("vpp " + std::to_string(vpp));
+  /// Chunks of a rank: the schedule's own, as published, or as the rule for this source has it.
+  std::int64_t chunks_of_a_rank() {
+    const Spelling* const schedule =
+        spelling_of(PublishedColumn::kSchedule, row_.schedule, source_);
+    if (schedule != nullptr && schedule->vpp > 0) {
+      return schedule->vpp;
     }
-    if (row_.schedule.empty()) {
+    if (row_.vpp || *row_.pp == 1) {
+      return row_.vpp.value_or(1);
+    }
+    const bool interleaved = source_.interleaves || row_.schedule == "interleaved-1F1B";
+    const std::int64_t vpp = interleaved ? usual_vpp() : 1;
+    assume("vpp " + std::to_string(vpp));
+    return vpp;
+  }
+
+  void stages() {
+    const std::int64_t vpp = chunks_of_a_rank();
+    set("parallelism.vpp", vpp);
+    const bool plain = vpp == 1 && !row_.vpp && row_.schedule == "interleaved-1F1B";
+    if (row_.schedule.empty() || plain) {
       set("schedule", vpp > 1 ? "interleaved" : "1f1b");
-    } else if (interleaved && vpp == 1 && !row_.vpp) {
-      set("schedule", "1f1b");
     } else {
       word(PublishedColumn::kSchedule, row_.schedule, "schedule", SkipReason::kSchedule);
     }

@@ -35,9 +35,9 @@ constexpr Spelling kSpellings[] = {
     {kSchedule, "ZB-1p", "schedule=zb-h1"},
     {kSchedule, "ZB-1P", "schedule=zb-h1"},
     {kSchedule, "ZB-2p", "schedule=zb-h2"},
-    {kSchedule, "V-Half", "schedule=v-half"},
-    {kSchedule, "V-Min", "schedule=v-min"},
-    {kSchedule, "V-ZB", "schedule=zb-v"},
+    {kSchedule, "V-Half", "schedule=v-half", "", "", 2},
+    {kSchedule, "V-Min", "schedule=v-min", "", "", 2},
+    {kSchedule, "V-ZB", "schedule=zb-v", "", "", 2},
 
     {kKernel, "torch", "stack.attention_kernel=unfused"},
     {kKernel, "fused", "stack.attention_kernel=unfused"},

@@ -136,7 +136,8 @@ TEST(ValidateCommand, EveryFaultAtOnceAndItsExitCode) {
   const Outcome fields = validate(wrong + " --json -");
   EXPECT_EQ(fields.code, 2);
   std::set<std::string> pointers;
-  for (const json& fault : json::parse(fields.out).at("faults")) {
+  const json told = json::parse(fields.out);
+  for (const json& fault : told.at("faults")) {
     pointers.insert(fault.at("pointer"));
   }
   EXPECT_EQ(pointers, (std::set<std::string>{"/2/layers", "/2/seq", "/2/step_time_s", "/3/id"}));
@@ -151,7 +152,7 @@ TEST(ValidateCommand, EveryFaultAtOnceAndItsExitCode) {
 TEST(ValidateCommand, NeverOverwritesItsTable) {
   const std::string path = small_table();
   EXPECT_EQ(validate(path + " --json " + path + " 2>&1").code, 2);
-  EXPECT_GT(std::filesystem::file_size(path), 500U);
+  EXPECT_GT(std::filesystem::file_size(path), 400U);
 }
 
 TEST(ValidateCommand, HelpNamesTheTables) {
