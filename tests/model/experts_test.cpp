@@ -278,5 +278,84 @@ TEST(Experts, StashDiffersFromADenseLayers) {
   EXPECT_EQ(moe - dense, 2 * 8 * kS * 2048 + 4 * 8 * kS + 2 * 4 * kS * 128);
 }
 
+std::vector<std::string> recomputed(const BlockOperators& block) {
+  std::vector<std::string> list;
+  for (const Operator& op : block.backward) {
+    if (op.pass == Pass::kRecompute)
+      list.emplace_back(op.name);
+  }
+  return list;
+}
+
+BlockOperators deepseek(const std::vector<std::string>& modules, BlockKind kind = BlockKind::kMoe) {
+  BlockContext at = layout(2, 8, 1);
+  if (!modules.empty()) {
+    at.recompute = RecomputeMode::kModules;
+    at.recompute_modules = modules;
+  }
+  return block_operators(known::deepseek_v3(), kind, at);
+}
+
+// Rule: "moe" does the whole layer's MLP again, exchanges and the host's wait included, and keeps
+// its input alone.
+TEST(Experts, RecomputedLayer) {
+  const BlockOperators block = deepseek({"moe"});
+  const std::vector<std::string> forward = names(block.forward);
+  const auto from = std::find(forward.begin(), forward.end(), "norm 2") + 1;
+  EXPECT_EQ(recomputed(block), std::vector<std::string>(from, forward.end() - 1));
+  EXPECT_EQ(count_name(block.backward, "ep dispatch"), 1);
+  EXPECT_EQ(count_name(block.backward, "token counts"), 1);
+  const std::int64_t rows = kS / 2 * 8;
+  EXPECT_EQ(stash_bytes(deepseek({})).value - stash_bytes(block).value,
+            2 * rows * (7168 + 3 * 2048) + 4 * rows + 2 * 4 * kS / 2 * 256 + 2 * 3 * kS * 2048 / 2);
+}
+
+// Rule: "moe_act" makes the experts' activation again before it is needed and frees its output.
+TEST(Experts, RecomputedActivation) {
+  const BlockOperators block = deepseek({"moe_act"});
+  EXPECT_EQ(recomputed(block), std::vector<std::string>{"expert swiglu"});
+  const std::vector<std::string> list = names(block.backward);
+  const auto again = std::find(list.begin(), list.end(), "expert swiglu");
+  EXPECT_EQ(*(again + 1), "expert down input gradient");
+  EXPECT_EQ(stash_bytes(deepseek({})).value - stash_bytes(block).value, 2 * (kS / 2 * 8) * 2048);
+}
+
+// Rule: "shared_experts" does the shared experts again, with their exchanges.
+TEST(Experts, RecomputedSharedExperts) {
+  const BlockOperators block = deepseek({"shared_experts"});
+  EXPECT_EQ(recomputed(block),
+            (std::vector<std::string>{"tp all-gather",
+                                      "shared expert up",
+                                      "shared expert swiglu",
+                                      "shared expert down",
+                                      "tp reduce-scatter"}));
+  EXPECT_EQ(stash_bytes(deepseek({})).value - stash_bytes(block).value, 2 * 3 * kS * 2048 / 2);
+}
+
+// Rule: a module is done again once, also where it is part of another; what a layer lacks is
+// nothing to do.
+TEST(Experts, RecomputedModulesDoNotAddUp) {
+  EXPECT_EQ(recomputed(deepseek({"moe", "moe_act", "shared_experts"})),
+            recomputed(deepseek({"moe"})));
+  EXPECT_TRUE(recomputed(deepseek({"mlp"})).empty());
+  EXPECT_TRUE(
+      recomputed(deepseek({"moe", "moe_act", "shared_experts"}, BlockKind::kDense)).empty());
+  BlockContext at = layout(1, 8, 1);
+  at.recompute = RecomputeMode::kModules;
+  at.recompute_modules = {"mla_up_proj", "shared_experts"};
+  EXPECT_TRUE(recomputed(mixtral(at)).empty());
+}
+
+// Rule: selective recomputation is the core attention's, also where experts follow; full keeps the
+// block's input.
+TEST(Experts, SelectiveAndFullRecomputation) {
+  BlockContext at = layout(2, 8, 1);
+  at.recompute = RecomputeMode::kSelective;
+  EXPECT_EQ(recomputed(mixtral(at)), std::vector<std::string>{"attention"});
+  at.recompute = RecomputeMode::kFull;
+  EXPECT_EQ(recomputed(mixtral(at)), names(mixtral(at).forward));
+  EXPECT_EQ(stash_bytes(mixtral(at)).value, 2 * kS / 2 * 4096);
+}
+
 }  // namespace
 }  // namespace foretrain

@@ -43,6 +43,80 @@ TEST(Parameters, ActiveCountsOfMixtures) {
   EXPECT_EQ(dense.active, dense.total);
 }
 
+// Rule: active parameters to the parameter, written out: what every token multiplies or looks up,
+// with top-k experts of 3 h f_e.
+TEST(Parameters, ActiveCountsExactly) {
+  const std::int64_t mixtral_layer =
+      2 * 4096LL * 4096 + 2 * 4096 * 1024 + 2 * 3 * 4096LL * 14336 + 4096 * 8 + 2 * 4096;
+  EXPECT_EQ(count_parameters(known::mixtral_8x7b()).active,
+            32 * mixtral_layer + 2 * 32000LL * 4096 + 4096);
+  const std::int64_t qwen_layer =
+      2 * 2048LL * 4096 + 2 * 2048 * 512 + 2 * 128 + 8 * 3 * 2048LL * 768 + 2048 * 128 + 2 * 2048;
+  EXPECT_EQ(count_parameters(known::qwen3_30b_a3b()).active,
+            48 * qwen_layer + 2 * 151936LL * 2048 + 2048);
+  const std::int64_t latent = 7168LL * 1536 + 1536 + 1536LL * 128 * 192 + 7168 * (512 + 64) + 512 +
+                              512LL * 128 * 256 + 128 * 128LL * 7168;
+  const std::int64_t expert = 3 * 7168LL * 2048;
+  EXPECT_EQ(count_parameters(known::deepseek_v3()).active,
+            61 * (latent + 2 * 7168) + 3 * 3 * 7168LL * 18432 +
+                58 * (9 * expert + 7168 * 256 + 256) + 2 * 129280LL * 7168 + 7168);
+}
+
+/// Parameters of a block that every tensor-parallel rank holds whole.
+std::int64_t replicated(const ModelConfig& model, BlockKind kind) {
+  const std::int64_t h = model.hidden;
+  if (kind == BlockKind::kEmbedding)
+    return 0;
+  if (kind == BlockKind::kHead)
+    return h;
+  std::int64_t count = 2 * h + (model.qk_norm ? 2 * model.head_dim : 0);
+  if (model.kv_lora_rank > 0) {
+    count += h * model.q_lora_rank + model.q_lora_rank +
+             h * (model.kv_lora_rank + model.qk_rope_dim) + model.kv_lora_rank;
+  }
+  if (kind == BlockKind::kPrediction)
+    count += 2 * h;
+  if (kind == BlockKind::kMoe || (kind == BlockKind::kPrediction && model.experts > 0))
+    count += h * model.experts + (model.router_bias ? model.experts : 0);
+  return count;
+}
+
+// Rule: over all ranks of a folding (tp cp dp = etp ep edp) each expert is held edp times and the
+// rest dp cp times, but for what every tp rank holds whole; that done, they are the model.
+TEST(Parameters, RanksOfAFoldingAddUp) {
+  struct Folding {
+    std::int64_t tp, cp, dp, ep, etp;
+  };
+  const Folding foldings[] = {
+      {1, 1, 8, 8, 1}, {4, 1, 2, 8, 1}, {2, 2, 2, 4, 2}, {4, 2, 1, 2, 4}, {8, 1, 1, 1, 1}};
+  for (const ModelConfig& model :
+       {known::llama3_8b(), known::mixtral_8x7b(), known::qwen3_30b_a3b(), known::deepseek_v3()}) {
+    for (const Folding& f : foldings) {
+      // 4 key/value heads cannot be cut over 8 ranks.
+      if (model.kv_heads % f.tp != 0)
+        continue;
+      Parallelism degrees;
+      degrees.tp = f.tp, degrees.cp = f.cp, degrees.dp = f.dp;
+      degrees.ep = f.ep, degrees.etp = f.etp;
+      const std::int64_t ranks = f.tp * f.cp * f.dp;
+      const std::int64_t edp = ranks / (f.ep * f.etp);
+      const auto once = [&](BlockKind kind) {
+        const RankParameters rank = rank_parameters(model, kind, degrees);
+        return ranks * rank.experts / edp + ranks * rank.shared / (f.dp * f.cp) -
+               (f.tp - 1) * replicated(model, kind);
+      };
+      std::int64_t sum = 0;
+      for (const BlockKind kind : model_blocks(model))
+        sum += once(kind);
+      EXPECT_EQ(sum, count_parameters(model).total) << model.model_type << " tp " << f.tp;
+      if (model.mtp_layers > 0) {
+        // The module's last norm is the head's.
+        EXPECT_EQ(once(BlockKind::kPrediction) + model.hidden, count_parameters(model).mtp);
+      }
+    }
+  }
+}
+
 // Rule: multi-token prediction is on top of the total, 11.61 B for DeepSeek-V3's one module.
 TEST(Parameters, MultiTokenPredictionIsExtra) {
   EXPECT_NEAR(static_cast<double>(count_parameters(known::deepseek_v3()).mtp), 11.61e9, 5e6);
