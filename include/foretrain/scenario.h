@@ -135,6 +135,13 @@ struct StepWindow {
   std::int64_t first = 0, last = 0;  ///< inclusive, step numbers from 0
 };
 
+/// What one rank's experts of one layer and micro-batch get, in any unit.
+struct ExpertLoad {
+  std::int64_t layer = 0, micro_batch = 0;
+  std::int64_t rank = 0;  ///< within the expert-parallel group
+  double load = 0.0;
+};
+
 /// One entry of "perturbations". Which fields count depends on `kind`.
 struct Perturbation {
   std::string
@@ -144,12 +151,13 @@ struct Perturbation {
   double factor = 1.0;
   std::string link;
   std::string scope;         ///< jitter: kernel, step, rank
-  std::string distribution;  ///< jitter: lognormal
+  std::string distribution;  ///< jitter, expert_imbalance: lognormal
   double sigma = 0.0;
   bool all_ranks = false;  ///< pause
   Duration length{}, period{};
   bool in_phase = false;
   std::string file;
+  std::vector<ExpertLoad> loads;  ///< expert_imbalance: what the file says
   std::optional<StepWindow> steps;
 };
 

@@ -17,14 +17,16 @@ Peak walk(const MemoryInputs& in, std::int32_t pp_rank) {
   Peak peak;
   for (const Action& action : in.schedule.ranks[static_cast<std::size_t>(pp_rank)]) {
     const StageHoldings& stage = in.stages[static_cast<std::size_t>(action.stage)];
+    const std::int64_t stash =
+        stage.stash[stage.stash.size() > 1 ? static_cast<std::size_t>(action.micro_batch) : 0];
     if (action.kind == ActionKind::kForward) {
-      held.activations += stage.stash;
+      held.activations += stash;
       held.logits += stage.logits;
       if (held.activations + held.logits > peak.activations + peak.logits) {
         peak = held;
       }
     } else if (action.kind == ActionKind::kBackward || action.kind == ActionKind::kWeightGradient) {
-      held.activations -= stage.stash;
+      held.activations -= stash;
       held.logits -= stage.logits;
     }
   }

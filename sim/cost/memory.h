@@ -38,7 +38,7 @@ inline constexpr double kAllocatorBand = 0.10;
 struct StageHoldings {
   RankParameters parameters;
   std::int64_t largest_bucket = 0;  ///< parameters reduced or gathered at once; zero3: of a unit
-  std::int64_t stash = 0;           ///< per micro-batch, logits apart
+  std::vector<std::int64_t> stash;  ///< of each micro-batch, or of all alike; logits apart
   std::int64_t logits = 0;          ///< of its heads, per micro-batch
   std::int64_t working_set = 0;     ///< added by a layer while it is recomputed
 };

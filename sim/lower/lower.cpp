@@ -39,20 +39,22 @@ std::int64_t largest_transfer(const Scenario& scenario, const std::vector<RankPa
 
 std::vector<MemoryPlan> memory_of(const Scenario& scenario,
                                   const Schedule& schedule,
-                                  const std::vector<StageSlice>& slices,
                                   const Parts& parts) {
   MemoryInputs inputs{scenario, schedule, {}, parts.boundary().value};
-  for (const StageSlice& slice : slices) {
+  const std::int32_t versions = parts.varies() ? schedule.size.micro_batches : 1;
+  for (std::int32_t at = 0; at < schedule.stages(); ++at) {
     StageHoldings& stage = inputs.stages.emplace_back();
-    const std::vector<RankParameters> held = parts.parameters(slice);
+    const std::vector<RankParameters> held = parts.parameters(at);
     for (const RankParameters& part : held) {
       stage.parameters.shared += part.shared;
       stage.parameters.experts += part.experts;
     }
     stage.largest_bucket = largest_transfer(scenario, held);
-    stage.stash = parts.stash(slice).value;
-    stage.logits = parts.logits(slice).value;
-    stage.working_set = parts.working_set(slice).value;
+    for (std::int32_t micro_batch = 0; micro_batch < versions; ++micro_batch) {
+      stage.stash.push_back(parts.stash(at, micro_batch).value);
+    }
+    stage.logits = parts.logits(at).value;
+    stage.working_set = parts.working_set(at).value;
   }
   std::vector<MemoryPlan> plans;
   for (std::int32_t rank = 0; rank < schedule.size.pp; ++rank) {
@@ -167,12 +169,12 @@ Expected<Lowered> lower(const Scenario& scenario) {
   if (!places) {
     return tl::unexpected(places.error());
   }
-  const Parts parts(scenario);
+  const Parts parts(scenario, slices);
   const OperatorPrices prices(scenario);
 
   Lowered lowered;
   Vocabulary vocabulary(lowered.program);
-  StageBlocks blocks(scenario, parts, prices, places->shapes, vocabulary);
+  StageBlocks blocks(scenario, slices, parts, prices, places->shapes, vocabulary);
   const TemplateInputs inputs{
       scenario, *schedule, slices, parts, prices, *places, blocks, vocabulary};
   std::vector<TemplateFlops> flops;
@@ -186,7 +188,7 @@ Expected<Lowered> lower(const Scenario& scenario) {
 
   StepFacts& facts = lowered.facts;
   facts.tokens = scenario.training.global_batch_size * scenario.training.sequence_length;
-  facts.memory = memory_of(scenario, *schedule, slices, parts);
+  facts.memory = memory_of(scenario, *schedule, parts);
   facts.in_flight_peak = peak_in_flight(*schedule);
   facts.layer_stash = parts.layer_stash();
   facts.network = network_of(*places, prices.links(), scenario);

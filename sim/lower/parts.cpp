@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace foretrain {
 namespace {
 
-BlockContext context_of(const Scenario& scenario, RecomputeMode recompute) {
+BlockContext context_of(const Scenario& scenario, RecomputeMode recompute, double load) {
   const Parallelism& degrees = scenario.parallelism;
   BlockContext context;
   context.sequence_length = scenario.training.sequence_length;
@@ -23,126 +24,157 @@ BlockContext context_of(const Scenario& scenario, RecomputeMode recompute) {
   context.etp = degrees.etp;
   context.expert_capacity = scenario.stack.expert_capacity;
   context.dispatcher = scenario.stack.dispatcher;
+  context.expert_load = load;
   context.recompute = recompute;
   context.recompute_modules = scenario.recompute.modules;
   context.fused_operators = scenario.stack.fused_operators;
   context.flash_attention = scenario.stack.attention_kernel != "unfused";
   context.fused_gradient_accumulation = scenario.stack.fused_gradient_accumulation;
   context.textbook = scenario.costs.constant;
-  for (const Perturbation& perturbation : scenario.perturbations) {
-    if (perturbation.kind == "expert_imbalance") {
-      context.expert_load *= perturbation.factor;
-    }
-  }
   return context;
+}
+
+bool has_experts(const ModelConfig& model, BlockKind kind) {
+  return kind == BlockKind::kMoe || (kind == BlockKind::kPrediction && model.experts > 0);
 }
 
 }  // namespace
 
-Parts::Parts(const Scenario& scenario)
-    : model_(scenario.model),
-      recompute_(scenario.recompute),
-      predictions_(scenario.training.multi_token_prediction),
-      table_(table_parameters(model_, scenario.parallelism.tp)) {
-  const std::vector<BlockKind> blocks = model_blocks(model_);
-  layers_.assign(blocks.begin() + 1, blocks.end() - 1);
-  embedding_ = add(scenario, BlockKind::kEmbedding, false);
-  head_ = add(scenario, BlockKind::kHead, false);
-  for (const bool recomputed : {false, true}) {
-    for (const auto& [kind, place] :
-         {std::pair{BlockKind::kDense, dense_}, std::pair{BlockKind::kMoe, moe_}}) {
-      if (std::find(layers_.begin(), layers_.end(), kind) != layers_.end()) {
-        place[recomputed ? 1 : 0] = add(scenario, kind, recomputed);
-      }
+Parts::Parts(const Scenario& scenario, const std::vector<StageSlice>& slices)
+    : scenario_(scenario),
+      slices_(slices),
+      loads_(scenario),
+      blocks_(model_blocks(scenario.model)),
+      table_(table_parameters(scenario.model, scenario.parallelism.tp)) {
+  const std::int64_t versions = loads_.varies() ? scenario.micro_batches() : 1;
+  for (const StageSlice& slice : slices) {
+    std::vector<PartList>& lists = lists_.emplace_back();
+    for (std::int64_t micro_batch = 0; micro_batch < versions; ++micro_batch) {
+      lists.push_back(list_of(slice, micro_batch));
     }
   }
-  if (predictions_ > 0) {
-    prediction_ = add(scenario, BlockKind::kPrediction, recomputes(0));
-  }
-  boundary_ = boundary_bytes(model_, context_of(scenario, RecomputeMode::kNone));
+  boundary_ = boundary_bytes(scenario.model, context_of(scenario, RecomputeMode::kNone, 1.0));
 }
 
-std::int32_t Parts::add(const Scenario& scenario, BlockKind kind, bool recomputed) {
-  const RecomputeMode mode = recomputed ? scenario.recompute.mode : RecomputeMode::kNone;
+std::int32_t Parts::add(BlockKind kind, bool recomputed, double load) {
+  load = has_experts(scenario_.model, kind) ? load : 1.0;
+  const auto [place, missing] = made_.try_emplace({kind, recomputed, load}, 0);
+  if (!missing) {
+    return place->second;
+  }
+  const RecomputeMode mode = recomputed ? scenario_.recompute.mode : RecomputeMode::kNone;
   const bool end = kind == BlockKind::kEmbedding || kind == BlockKind::kHead;
   Part part;
   part.kind = kind;
   part.recomputed = recomputed;
-  part.free = end && scenario.costs.constant && scenario.costs.embedding_and_head_free;
-  part.operators = block_operators(model_, kind, context_of(scenario, mode));
-  part.parameters = rank_parameters(model_, kind, scenario.parallelism);
+  part.free = end && scenario_.costs.constant && scenario_.costs.embedding_and_head_free;
+  part.operators = block_operators(scenario_.model, kind, context_of(scenario_, mode, load));
+  if (recomputed) {
+    part.recomputed_bytes =
+        stash_bytes((*this)[add(kind, false, load)].operators) - stash_bytes(part.operators);
+  }
+  part.parameters = rank_parameters(scenario_.model, kind, scenario_.parallelism);
   parts_.push_back(std::move(part));
-  return static_cast<std::int32_t>(parts_.size()) - 1;
+  place->second = static_cast<std::int32_t>(parts_.size()) - 1;
+  return place->second;
 }
 
 /// Of each stage, or chunk, the first layers are recomputed, at most RecomputeSpec::layers.
 bool Parts::recomputes(std::int64_t layer_of_slice) const {
-  return recompute_.mode != RecomputeMode::kNone &&
-         layer_of_slice < recompute_.layers.value_or(std::numeric_limits<std::int64_t>::max());
+  const RecomputeSpec& recompute = scenario_.recompute;
+  return recompute.mode != RecomputeMode::kNone &&
+         layer_of_slice < recompute.layers.value_or(std::numeric_limits<std::int64_t>::max());
 }
 
-std::vector<std::int32_t> Parts::of(const StageSlice& slice) const {
-  std::vector<std::int32_t> list;
+std::int32_t Parts::layer(std::int64_t index, std::int64_t micro_batch, bool recomputed) {
+  return add(
+      blocks_[static_cast<std::size_t>(1 + index)], recomputed, loads_.at(index, micro_batch));
+}
+
+PartList Parts::list_of(const StageSlice& slice, std::int64_t micro_batch) {
+  const std::int64_t predictions = scenario_.training.multi_token_prediction;
+  PartList list;
   if (slice.embedding) {
-    list.push_back(embedding_);
+    list.push_back(add(BlockKind::kEmbedding, false, 1.0));
   }
-  for (std::int64_t layer = 0; layer < slice.layers; ++layer) {
-    const BlockKind kind = layers_[static_cast<std::size_t>(slice.first_layer + layer)];
-    const int recomputed = recomputes(layer) ? 1 : 0;
-    list.push_back(kind == BlockKind::kMoe ? moe_[recomputed] : dense_[recomputed]);
+  for (std::int64_t at = 0; at < slice.layers; ++at) {
+    list.push_back(layer(slice.first_layer + at, micro_batch, recomputes(at)));
   }
-  list.insert(list.end(), static_cast<std::size_t>(slice.predictions), prediction_);
+  for (std::int64_t at = 0; at < slice.predictions; ++at) {
+    // A module's experts are loaded as those of the last layer.
+    const double load = loads_.at(scenario_.model.layers - 1, micro_batch);
+    list.push_back(add(BlockKind::kPrediction, recomputes(slice.layers + at), load));
+  }
   if (slice.head) {
-    list.insert(list.end(), static_cast<std::size_t>(1 + predictions_), head_);
+    list.insert(
+        list.end(), static_cast<std::size_t>(1 + predictions), add(BlockKind::kHead, false, 1.0));
   }
   return list;
 }
 
-std::vector<RankParameters> Parts::parameters(const StageSlice& slice) const {
+const PartList& Parts::of(std::int32_t stage, std::int32_t micro_batch) const {
+  const std::vector<PartList>& lists = lists_[static_cast<std::size_t>(stage)];
+  return lists[varies() ? static_cast<std::size_t>(micro_batch) : 0];
+}
+
+std::vector<RankParameters> Parts::parameters(std::int32_t stage) const {
+  const StageSlice& slice = slices_[static_cast<std::size_t>(stage)];
+  const ModelConfig& model = scenario_.model;
   std::vector<RankParameters> list;
   bool head_counted = false;
-  for (const std::int32_t index : of(slice)) {
+  for (const std::int32_t index : of(stage, 0)) {
     const Part& part = (*this)[index];
     list.push_back(part.parameters);
     if (part.kind == BlockKind::kHead && std::exchange(head_counted, true)) {
       // The modules share the head's matrix; each has a norm of its own.
-      list.back().shared -= model_.tied_embeddings ? 0 : table_;
+      list.back().shared -= model.tied_embeddings ? 0 : table_;
     }
   }
   // A tied head shares the table of the first stage; only a pipeline gives it a copy of its own.
-  if (!list.empty() && !slice.embedding && holds_embedding_table(model_, slice)) {
+  if (!list.empty() && !slice.embedding && holds_embedding_table(model, slice)) {
     list.back().shared += table_;
   }
   return list;
 }
 
-Bytes Parts::stash(const StageSlice& slice) const {
+Bytes Parts::stash(std::int32_t stage, std::int32_t micro_batch) const {
   Bytes total;
-  for (const std::int32_t index : of(slice)) {
+  for (const std::int32_t index : of(stage, micro_batch)) {
     total += stash_bytes((*this)[index].operators);
   }
   return total;
 }
 
-Bytes Parts::logits(const StageSlice& slice) const {
-  return slice.head ? (1 + predictions_) * (*this)[head_].operators.logits : Bytes{};
+Bytes Parts::logits(std::int32_t stage) const {
+  Bytes total;
+  for (const std::int32_t index : of(stage, 0)) {
+    total += (*this)[index].operators.logits;
+  }
+  return total;
 }
 
-Bytes Parts::working_set(const StageSlice& slice) const {
+Bytes Parts::working_set(std::int32_t stage) const {
   Bytes most;
-  for (std::int64_t layer = 0; layer < slice.layers && recomputes(layer); ++layer) {
-    const BlockKind kind = layers_[static_cast<std::size_t>(slice.first_layer + layer)];
-    const auto& versions = kind == BlockKind::kMoe ? moe_ : dense_;
-    most = std::max(
-        most,
-        stash_bytes((*this)[versions[0]].operators) - stash_bytes((*this)[versions[1]].operators));
+  for (const PartList& list : lists_[static_cast<std::size_t>(stage)]) {
+    for (const std::int32_t index : list) {
+      const Part& part = (*this)[index];
+      if (part.recomputed) {
+        most = std::max(most, part.recomputed_bytes);
+      }
+    }
   }
   return most;
 }
 
 const std::vector<Stash>& Parts::layer_stash() const {
-  const auto& versions = layers_.back() == BlockKind::kMoe ? moe_ : dense_;
-  return (*this)[versions[recomputes(0) ? 1 : 0]].operators.stash;
+  const Part* last = &parts_.front();
+  for (const std::vector<PartList>& lists : lists_) {
+    for (const std::int32_t index : lists.front()) {
+      const BlockKind kind = (*this)[index].kind;
+      last = kind == BlockKind::kDense || kind == BlockKind::kMoe ? &(*this)[index] : last;
+    }
+  }
+  return last->operators.stash;
 }
 
 }  // namespace foretrain

@@ -101,6 +101,12 @@ std::string perturbation_name(const Perturbation& perturbation) {
   if (perturbation.kind == "jitter") {
     return "jitter per " + perturbation.scope;
   }
+  if (perturbation.kind == "expert_imbalance") {
+    return "expert_imbalance " + (!perturbation.file.empty() ? "from a file"
+                                  : !perturbation.distribution.empty()
+                                      ? perturbation.distribution
+                                      : std::string("by a factor"));
+  }
   return perturbation.kind;
 }
 

@@ -67,11 +67,13 @@ struct StageBlocks::Emission {
 };
 
 StageBlocks::StageBlocks(const Scenario& scenario,
+                         const std::vector<StageSlice>& slices,
                          const Parts& parts,
                          const OperatorPrices& prices,
                          const ShapeTable& shapes,
                          Vocabulary& vocabulary)
     : scenario_(scenario),
+      slices_(slices),
       parts_(parts),
       prices_(prices),
       shapes_(shapes),
@@ -290,9 +292,12 @@ StageBlocks::Shapes StageBlocks::shapes_used(const LinkClass& links) const {
   return used;
 }
 
-const StageBlock& StageBlocks::get(const StageSlice& slice, Phase phase, const LinkClass& links) {
-  std::vector<std::int32_t> order = parts_.of(slice);
-  std::vector<RankParameters> parameters = parts_.parameters(slice);
+const StageBlock& StageBlocks::get(std::int32_t stage,
+                                   std::int32_t micro_batch,
+                                   Phase phase,
+                                   const LinkClass& links) {
+  PartList order = parts_.of(stage, micro_batch);
+  std::vector<RankParameters> parameters = parts_.parameters(stage);
   if (phase == Phase::kBackward) {
     std::reverse(order.begin(), order.end());
     std::reverse(parameters.begin(), parameters.end());
@@ -328,7 +333,7 @@ const StageBlock& StageBlocks::get(const StageSlice& slice, Phase phase, const L
   hooks.open = emission.open;
   hooks.last_compute = emission.last_compute;
   hooks.block = static_cast<std::int32_t>(vocabulary_.program().blocks.size());
-  emission.block.name = block_name(slice, phase);
+  emission.block.name = block_name(slices_[static_cast<std::size_t>(stage)], phase);
   vocabulary_.program().blocks.push_back(std::move(emission.block));
   flops_[hooks.block] = emission.flops;
   return made_.emplace(std::move(key), std::move(hooks)).first->second;

@@ -45,12 +45,16 @@ enum class Phase { kForward, kBackward };
 class StageBlocks {
  public:
   StageBlocks(const Scenario& scenario,
+              const std::vector<StageSlice>& slices,
               const Parts& parts,
               const OperatorPrices& prices,
               const ShapeTable& shapes,
               Vocabulary& vocabulary);
 
-  const StageBlock& get(const StageSlice& slice, Phase phase, const LinkClass& links);
+  const StageBlock& get(std::int32_t stage,
+                        std::int32_t micro_batch,
+                        Phase phase,
+                        const LinkClass& links);
 
   /// FLOPs of one call of a block made by get().
   const BlockFlops& flops(std::int32_t block) const { return flops_.at(block); }
@@ -71,6 +75,7 @@ class StageBlocks {
   std::vector<std::vector<std::size_t>> units_of(std::size_t parts) const;
 
   const Scenario& scenario_;
+  const std::vector<StageSlice>& slices_;
   const Parts& parts_;
   const OperatorPrices& prices_;
   const ShapeTable& shapes_;

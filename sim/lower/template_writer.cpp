@@ -10,12 +10,20 @@ TemplateWriter::TemplateWriter(const TemplateInputs& inputs, const LinkClass& li
   built_.body.stage = links.pp_rank;
   for (std::int32_t stage = links.pp_rank; stage < in_.schedule.stages();
        stage += in_.schedule.size.pp) {
-    const StageSlice& slice = in_.slices[static_cast<std::size_t>(stage)];
-    chunks_[stage] = {&in_.blocks.get(slice, Phase::kForward, links),
-                      &in_.blocks.get(slice, Phase::kBackward, links),
-                      in_.parts.parameters(slice),
-                      in_.parts.stash(slice) + in_.parts.logits(slice)};
+    Chunk& chunk = chunks_[stage];
+    chunk.parameters = in_.parts.parameters(stage);
+    const std::int32_t versions = in_.parts.varies() ? in_.schedule.size.micro_batches : 1;
+    for (std::int32_t micro_batch = 0; micro_batch < versions; ++micro_batch) {
+      chunk.forward.push_back(&in_.blocks.get(stage, micro_batch, Phase::kForward, links));
+      chunk.backward.push_back(&in_.blocks.get(stage, micro_batch, Phase::kBackward, links));
+      chunk.stash.push_back(in_.parts.stash(stage, micro_batch) + in_.parts.logits(stage));
+    }
   }
+}
+
+Bytes TemplateWriter::stash(const Action& action) const {
+  const std::vector<Bytes>& kept = chunk(action.stage).stash;
+  return kept[kept.size() > 1 ? static_cast<std::size_t>(action.micro_batch) : 0];
 }
 
 std::int32_t TemplateWriter::message(const Action& action, bool backward) const {
@@ -41,7 +49,10 @@ TemplateWriter::ComputeCall TemplateWriter::compute(const Action& action,
                                                     Phase phase,
                                                     std::optional<std::int32_t> received) {
   const Chunk& held = chunk(action.stage);
-  const StageBlock& hooks = phase == Phase::kForward ? *held.forward : *held.backward;
+  const std::vector<const StageBlock*>& blocks =
+      phase == Phase::kForward ? held.forward : held.backward;
+  const StageBlock& hooks =
+      *blocks[blocks.size() > 1 ? static_cast<std::size_t>(action.micro_batch) : 0];
   ComputeCall now{calls_.append(hooks.block, hooks.launch), &hooks};
   for (const std::int32_t gather : hooks.early) {
     wait_for_latest(gather);
@@ -116,7 +127,7 @@ void TemplateWriter::forward(const Action& action) {
     calls_.last().micro_batch = action.micro_batch;
   }
   const ComputeCall done = compute(action, Phase::kForward, received);
-  calls_.last().allocated_bytes = chunk(action.stage).stash.value;
+  calls_.last().allocated_bytes = stash(action).value;
   first_forwards_.try_emplace(action.stage, done);
   const bool last = action.stage + 1 == in_.schedule.stages();
   if (!last && in_.schedule.owner(action.stage + 1) != links_.pp_rank) {
@@ -135,7 +146,7 @@ void TemplateWriter::backward(const Action& action) {
     calls_.last().micro_batch = action.micro_batch;
   }
   const ComputeCall done = compute(action, Phase::kBackward, received);
-  calls_.last().freed_bytes = chunk(action.stage).stash.value;
+  calls_.last().freed_bytes = stash(action).value;
   if (action.stage > 0 && in_.schedule.owner(action.stage - 1) != links_.pp_rank) {
     send(message(action, true), kPrevious, done, action);
   }

@@ -22,12 +22,12 @@ class TemplateWriter {
     std::int32_t call = -1;
     const StageBlock* hooks = nullptr;
   };
-  /// What two virtual stages of a rank have in common.
+  /// One virtual stage of the rank.
   struct Chunk {
-    const StageBlock* forward = nullptr;
-    const StageBlock* backward = nullptr;
+    std::vector<const StageBlock*> forward;  ///< per micro-batch, or one where all are alike
+    std::vector<const StageBlock*> backward;
+    std::vector<Bytes> stash;                ///< the same, logits included
     std::vector<RankParameters> parameters;  ///< per part
-    Bytes stash;                             ///< logits included
   };
   struct Gather {
     Bucket bucket;
@@ -45,6 +45,7 @@ class TemplateWriter {
     return in_.schedule.ranks[static_cast<std::size_t>(links_.pp_rank)];
   }
   const Chunk& chunk(std::int32_t stage) const { return chunks_.at(stage); }
+  Bytes stash(const Action& action) const;
   std::int32_t message(const Action& action, bool backward) const;
 
   // States: gradients, optimizer, parameters (template_states.cpp).

@@ -109,6 +109,31 @@ void read_sequence_lengths(JsonCursor& entry,
   entry.read("sigma", perturbation.sigma, {0.0, 10.0});
 }
 
+/// One factor for all, a distribution over ranks, or measured loads.
+void read_expert_imbalance(JsonCursor& entry,
+                           Perturbation& perturbation,
+                           const std::string& base_directory) {
+  constexpr std::string_view kDistributions[] = {"lognormal"};
+  const int forms =
+      (entry.read("factor", perturbation.factor, {1.0, 1e6}) ? 1 : 0) +
+      (entry.read("distribution", perturbation.distribution, kDistributions) ? 1 : 0) +
+      (entry.read("file", perturbation.file) ? 1 : 0);
+  if (forms != 1) {
+    entry.fault(forms == 0 ? "needs a factor, a distribution or a file of loads"
+                           : "has more than one of factor, distribution and file",
+                "give one of them");
+  }
+  if (!perturbation.distribution.empty()) {
+    if (const std::optional<JsonCursor> at = entry.require("sigma", "e.g. 0.3")) {
+      perturbation.sigma = at->number({0.0, 10.0}).value_or(0.0);
+    }
+  }
+  if (!perturbation.file.empty()) {
+    perturbation.file = resolve_path(perturbation.file, base_directory);
+    perturbation.loads = read_expert_loads(*entry.member("file"), perturbation.file);
+  }
+}
+
 void read_one(JsonCursor& entry, Perturbation& perturbation, const std::string& base_directory) {
   constexpr std::string_view kKinds[] = {"slow_gpu",
                                          "slow_node",
@@ -143,8 +168,7 @@ void read_one(JsonCursor& entry, Perturbation& perturbation, const std::string& 
   } else if (perturbation.kind == "sequence_lengths") {
     read_sequence_lengths(entry, perturbation, base_directory);
   } else {
-    read_load(entry, perturbation, "factor", base_directory);
-    entry.read("factor", perturbation.factor, {1.0, 1e6});
+    read_expert_imbalance(entry, perturbation, base_directory);
   }
   read_steps(entry, perturbation.steps);
   entry.finish();

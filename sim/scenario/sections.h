@@ -31,6 +31,10 @@ void read_perturbations(JsonCursor& section,
                         std::vector<Perturbation>& perturbations,
                         const std::string& base_directory);
 
+/// Rows of a file of expert loads: a header "layer,micro_batch,rank,load", then a line each. Faults
+/// name the line.
+std::vector<ExpertLoad> read_expert_loads(const JsonCursor& at, const std::string& path);
+
 /// What "dtype": NAME stands for.
 PrecisionSpec precision_preset(const std::string& name);
 

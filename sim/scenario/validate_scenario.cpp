@@ -212,6 +212,44 @@ void check_precision(const Scenario& scenario, Rules& rules) {
   }
 }
 
+/// A file of loads says one for every layer with experts, micro-batch and expert-parallel rank.
+void check_loads(const Scenario& scenario,
+                 const Perturbation& entry,
+                 const std::string& pointer,
+                 Rules& rules) {
+  if (!rules.sound({"/model", "/parallelism", "/training/global_batch_size"})) {
+    return;
+  }
+  const std::int64_t first = scenario.model.dense_first;
+  const std::int64_t layers = scenario.model.layers;
+  const std::int64_t count = scenario.micro_batches();
+  const std::int64_t ranks = scenario.parallelism.ep;
+  std::vector<bool> seen(static_cast<std::size_t>((layers - first) * count * ranks), false);
+  for (const ExpertLoad& row : entry.loads) {
+    const bool known =
+        row.layer >= first && row.layer < layers && row.micro_batch < count && row.rank < ranks;
+    const auto place = static_cast<std::size_t>(
+        known ? ((row.layer - first) * count + row.micro_batch) * ranks + row.rank : 0);
+    if (!known || seen[place]) {
+      rules.fault(pointer,
+                  "layer " + text(row.layer) + ", micro-batch " + text(row.micro_batch) +
+                      ", rank " + text(row.rank) + (known ? " stands twice" : " does not exist"),
+                  "layers " + text(first) + " to " + text(layers - 1) + ", " + text(count) + " " +
+                      plural("micro-batch", count) + ", ep " + text(ranks));
+      return;
+    }
+    seen[place] = true;
+  }
+  const auto missing = std::find(seen.begin(), seen.end(), false) - seen.begin();
+  if (missing < static_cast<std::ptrdiff_t>(seen.size())) {
+    rules.fault(pointer,
+                "has no load for layer " + text(first + missing / ranks / count) +
+                    ", micro-batch " + text(missing / ranks % count) + ", rank " +
+                    text(missing % ranks),
+                "one row for each of " + text(static_cast<std::int64_t>(seen.size())));
+  }
+}
+
 void check_perturbations(const Scenario& scenario, Rules& rules) {
   if (!rules.sound({"/cluster"})) {
     return;
@@ -233,6 +271,13 @@ void check_perturbations(const Scenario& scenario, Rules& rules) {
             }
           }
         };
+    if (!entry.loads.empty()) {
+      check_loads(scenario, entry, pointer + "/file", rules);
+    }
+    if (entry.kind == "expert_imbalance" && scenario.model.experts == 0 &&
+        rules.sound({"/model"})) {
+      rules.fault(pointer + "/kind", "the model has no experts", "leave it out");
+    }
     below(entry.ranks, "ranks", gpus);
     below(entry.nodes, "nodes", nodes);
   }

@@ -202,6 +202,9 @@ Json perturbation_json(const Perturbation& entry) {
   } else if (entry.kind == "sequence_lengths") {
     put_load(json, entry, "distribution", entry.distribution);
     json["sigma"] = entry.sigma;
+  } else if (!entry.distribution.empty()) {
+    json["distribution"] = entry.distribution;
+    json["sigma"] = entry.sigma;
   } else {
     put_load(json, entry, "factor", entry.factor);
   }

@@ -109,10 +109,6 @@ void perturbations(const Scenario& scenario, Refusals& refusals) {
                   pointer + "/steps",
                   "an expert imbalance of some steps only",
                   "leave steps out");
-    refusals.when(expert && !perturbation.file.empty(),
-                  pointer + "/file",
-                  "expert loads from a file",
-                  "a factor is simulated");
   }
 }
 

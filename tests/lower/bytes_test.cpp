@@ -1,0 +1,146 @@
+#include "tests/support/small_experts.h"
+
+#include "sim/lower/lower.h"
+
+#include <map>
+#include <random>
+#include <string>
+
+#include <gtest/gtest.h>
+
+/// Rule: what every collective moves is its formula, for any legal layout. The formulas here are
+/// written from the layout alone and know no operator.
+namespace foretrain {
+namespace {
+
+using test::kSmallExperts;
+using test::read_with;
+
+constexpr std::int64_t kHidden = 512, kExpertWidth = 256, kExperts = 16, kTopK = 2;
+constexpr std::int64_t kLayers = 4, kVocabulary = 32000, kHeads = 8, kHeadDim = 64;
+
+/// Bytes sent in a step by all ranks, by the stream they went over.
+std::map<std::string, std::int64_t> sent_by_stream(const Program& program) {
+  std::map<std::string, std::int64_t> sent;
+  for (const Instance& instance : program.instances) {
+    const Template& body = program.templates[static_cast<std::size_t>(instance.template_index)];
+    for (const Call& call : body.calls) {
+      for (const Task& task : program.blocks[static_cast<std::size_t>(call.block)].tasks) {
+        if (task.kind == TaskKind::kCollective) {
+          sent[program.streams[static_cast<std::size_t>(task.stream)].name] += task.bytes;
+        }
+      }
+    }
+  }
+  return sent;
+}
+
+struct Degrees {
+  std::int64_t tp = 1, ep = 1, etp = 1, dp = 1, pp = 1;
+  std::string sharding = "zero1";
+  std::int64_t gpus() const { return tp * dp * pp; }
+  std::int64_t edp() const { return tp * dp / (ep * etp); }
+  std::int64_t micro_batches() const { return 16 / dp; }
+  std::vector<std::string> sets() const {
+    const auto n = [](std::int64_t value) { return std::to_string(value); };
+    return {"cluster.gpus=" + n(gpus()),
+            "parallelism.tp=" + n(tp),
+            "parallelism.ep=" + n(ep),
+            "parallelism.etp=" + n(etp),
+            "parallelism.pp=" + n(pp),
+            "parallelism.sharding=" + sharding};
+  }
+};
+
+std::vector<Degrees> random_layouts(int count) {
+  std::mt19937 random(20261129);
+  const auto pick = [&random](std::initializer_list<std::int64_t> list) {
+    return list.begin()[random() % list.size()];
+  };
+  std::vector<Degrees> layouts;
+  while (static_cast<int>(layouts.size()) < count) {
+    Degrees at;
+    at.tp = pick({1, 2, 4});
+    at.dp = pick({1, 2, 4, 8});
+    at.pp = pick({1, 2, 4});
+    at.ep = pick({1, 2, 4, 8});
+    at.etp = pick({1, 2});
+    at.sharding = std::vector<std::string>{"none", "zero1", "zero3"}[random() % 3];
+    if (at.tp * at.dp % (at.ep * at.etp) == 0) {
+      layouts.push_back(at);
+    }
+  }
+  return layouts;
+}
+
+TEST(CollectiveBytes, OfExpertsAreTokensTimesTopKTimesTheShareOffTheRank) {
+  for (const Degrees& at : random_layouts(24)) {
+    SCOPED_TRACE(at.sets()[1] + " " + at.sets()[2] + " " + at.sets()[3] + " " + at.sets()[4]);
+    const Expected<Lowered> lowered = lower(read_with(kSmallExperts, at.sets()));
+    ASSERT_TRUE(lowered.has_value());
+    std::map<std::string, std::int64_t> sent = sent_by_stream(lowered->program);
+    const std::int64_t tokens = 1024 / at.tp;
+    const std::int64_t copies = tokens * kTopK * kHidden * 2;
+    // Dispatch and combine, forward and backward; with etp every rank of it gathers the others'
+    // rows and scatters its part of the result.
+    const std::int64_t all_to_all = 4 * copies / at.ep * (at.ep - 1);
+    const std::int64_t tensor = 4 * copies * (at.etp - 1);
+    const std::int64_t layers_and_ranks = kLayers * at.micro_batches() * at.tp * at.dp;
+    EXPECT_EQ(sent["ep"], (all_to_all + tensor) * layers_and_ranks);
+  }
+}
+
+/// Parameters of one stage on one rank: what dp x cp reduces, and what edp reduces.
+std::pair<std::int64_t, std::int64_t> parameters(const Degrees& at, std::int64_t stage) {
+  const std::int64_t attention = 4 * kHidden * kHeads * kHeadDim / at.tp + 2 * kHeadDim;
+  const std::int64_t layer = attention + 2 * kHidden + kHidden * kExperts;
+  const std::int64_t table = kVocabulary / at.tp * kHidden;
+  const std::int64_t layers = kLayers / at.pp;
+  return {layers * layer + (stage == 0 ? table : 0) + (stage + 1 == at.pp ? table + kHidden : 0),
+          layers * kExperts / at.ep * 3 * kHidden * kExpertWidth / at.etp};
+}
+
+TEST(CollectiveBytes, OfStatesAreGradientsAndParametersOverTheirOwnGroups) {
+  for (const Degrees& at : random_layouts(24)) {
+    SCOPED_TRACE(at.sets()[1] + " " + at.sets()[2] + " " + at.sets()[4] + " " + at.sharding +
+                 " dp " + std::to_string(at.dp));
+    const Expected<Lowered> lowered = lower(read_with(kSmallExperts, at.sets()));
+    ASSERT_TRUE(lowered.has_value());
+    std::map<std::string, std::int64_t> sent = sent_by_stream(lowered->program);
+    const std::int64_t m = at.micro_batches();
+    // fp32 gradients, 16-bit parameters. zero3 gathers for every forward and backward and reduces
+    // after every backward.
+    const std::int64_t each = at.sharding == "none"    ? 2 * 4
+                              : at.sharding == "zero1" ? 4 + 2
+                                                       : m * (2 + 2 + 4);
+    double expected = 0;
+    for (std::int64_t stage = 0; stage < at.pp; ++stage) {
+      const auto [shared, experts] = parameters(at, stage);
+      const auto off = [](std::int64_t ranks) {
+        return static_cast<double>(ranks - 1) / static_cast<double>(ranks);
+      };
+      const double rank =
+          static_cast<double>(shared) * off(at.dp) + static_cast<double>(experts) * off(at.edp());
+      expected += rank * static_cast<double>(each * at.tp * at.dp);
+    }
+    // The gradient norm and the loss are 4 bytes each; a share is rounded up to whole bytes.
+    const double scalars = 16.0 * static_cast<double>(at.gpus());
+    const double roundings = 100.0 * static_cast<double>(m * at.gpus());
+    EXPECT_GE(static_cast<double>(sent["dp"]), expected - 1.0);
+    EXPECT_LE(static_cast<double>(sent["dp"]), expected + scalars + roundings);
+  }
+}
+
+TEST(CollectiveBytes, ExecutedFlopsAreTheFormulaForAnyFolding) {
+  for (const Degrees& at : random_layouts(12)) {
+    const Scenario scenario = read_with(kSmallExperts, at.sets());
+    const Expected<Lowered> lowered = lower(scenario);
+    ASSERT_TRUE(lowered.has_value());
+    const double formula = flops_per_token(scenario.model, 1024, FlopsConvention::kCausal) *
+                           static_cast<double>(lowered->facts.tokens);
+    EXPECT_NEAR(static_cast<double>(lowered->facts.model_flops) / formula, 1.0, 1e-9);
+  }
+}
+
+}  // namespace
+}  // namespace foretrain

@@ -1,0 +1,139 @@
+#include "tests/support/small_experts.h"
+
+#include <gtest/gtest.h>
+
+/// Rule: sharding changes memory and traffic, never the work; a degree of one is its absence.
+namespace foretrain {
+namespace {
+
+using test::kSmallExperts;
+using test::report_with;
+
+constexpr const char* kDense = R"({"name": "dense", "model": "llama3-8b",
+  "cluster": {"topology": "dgx-h100-ndr400", "gpus": 16},
+  "training": {"sequence_length": 4096, "global_batch_size": 32},
+  "parallelism": {"sharding": "zero3"}})";
+constexpr const char* kFree = R"(costs={"model": "constant", "communication": "free"})";
+
+std::int64_t peak(const StepReport& report) {
+  return report.memory_peak;
+}
+
+TEST(Sharding, OnAFreeNetworkZero3TakesTheTimeOfZero1AndLessMemory) {
+  for (const char* pipeline : {"parallelism.pp=1", "parallelism.pp=2"}) {
+    const auto run = [&](const char* sharding) {
+      return report_with(kDense, {kFree, pipeline, sharding});
+    };
+    const StepReport whole = run("parallelism.sharding=zero1");
+    const StepReport units = run("parallelism.sharding=zero3");
+    EXPECT_EQ(units.step_time, whole.step_time);
+    EXPECT_EQ(units.breakdown, whole.breakdown);
+    EXPECT_LT(peak(units), peak(whole));
+  }
+}
+
+TEST(Sharding, AHybridGroupOfAllRanksIsZero3) {
+  const StepReport all = report_with(kDense, {});
+  const StepReport group = report_with(kDense, {"parallelism.shard_group=16"});
+  EXPECT_EQ(group.step_time, all.step_time);
+  EXPECT_EQ(group.breakdown, all.breakdown);
+  EXPECT_EQ(peak(group), peak(all));
+}
+
+TEST(Sharding, AHybridGroupTradesMemoryForTraffic) {
+  const StepReport all = report_with(kDense, {});
+  const StepReport node = report_with(kDense, {"parallelism.shard_group=8"});
+  EXPECT_GT(peak(node), peak(all));
+  // States are split over 8 instead of 16: as many bytes more as half of 18 bytes a parameter / 8.
+  const double parameters = static_cast<double>(all.parameters);
+  EXPECT_NEAR(static_cast<double>(peak(node) - peak(all)), 18.0 * parameters / 16, 1e7);
+}
+
+TEST(Sharding, AloneThereIsNothingToShard) {
+  const std::vector<std::string> alone = {"cluster.gpus=1", "training.global_batch_size=2"};
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.end(), alone.begin(), alone.end());
+    return report_with(kDense, more);
+  };
+  const StepReport none = run({"parallelism.sharding=none"});
+  for (const char* sharding :
+       {"parallelism.sharding=zero1", "parallelism.sharding=zero2", "parallelism.sharding=zero3"}) {
+    const StepReport report = run({sharding});
+    EXPECT_EQ(report.step_time, none.step_time) << sharding;
+    EXPECT_EQ(peak(report), peak(none)) << sharding;
+  }
+}
+
+TEST(Sharding, UnitsThatStayGatheredAreNotGatheredAgain) {
+  const auto bytes = [](const StepReport& report) {
+    for (const NetworkReport& row : report.network) {
+      if (row.group == "dp") {
+        return static_cast<double>(row.bytes);
+      }
+    }
+    return 0.0;
+  };
+  const StepReport again = report_with(kDense, {});
+  const StepReport once = report_with(kDense, {"parallelism.fsdp.reshard_after_forward=false"});
+  // Two gathers of 2 bytes and one reduction of 4, against one gather and the reduction.
+  EXPECT_NEAR(bytes(once) / bytes(again), 6.0 / 8.0, 1e-6);
+  EXPECT_GT(peak(once), peak(again));
+}
+
+TEST(Sharding, PrefetchHidesGathersAndCostsTheirMemory) {
+  // One sequence of 1,024 tokens a rank: gathers take longer than a layer's kernels.
+  const std::vector<std::string> little = {"training.sequence_length=1024",
+                                           "training.global_batch_size=16"};
+  const auto run = [&](const std::string& prefetch) {
+    std::vector<std::string> sets = little;
+    sets.push_back("parallelism.fsdp.prefetch=" + prefetch);
+    return report_with(kDense, sets);
+  };
+  const StepReport none = run("0");
+  const StepReport one = run("1");
+  EXPECT_LT(one.step_time, none.step_time);
+  EXPECT_LT(one.breakdown.dp, none.breakdown.dp);
+  EXPECT_GT(peak(one), peak(none));
+}
+
+TEST(Sharding, DegreesOfOneAreTheirAbsence) {
+  const StepReport plain = report_with(kSmallExperts, {"costs=calibrated"});
+  for (const char* set : {"parallelism.cp=1",
+                          "parallelism.cp_kind=ulysses",
+                          "parallelism.cp_kind=all_gather",
+                          "parallelism.ep=1",
+                          "parallelism.etp=1",
+                          "stack.dispatcher=deepep",
+                          "stack.dispatcher=allgather",
+                          "parallelism.shard_group=16",
+                          "training.multi_token_prediction=0",
+                          "training.document_length=1024",
+                          "parallelism.order=tp-dp-pp"}) {
+    const StepReport report = report_with(kSmallExperts, {"costs=calibrated", set});
+    EXPECT_EQ(report.step_time, plain.step_time) << set;
+    EXPECT_EQ(report.breakdown, plain.breakdown) << set;
+  }
+}
+
+TEST(Sharding, TheOrderOfDimensionsKeepsWhatIsMoved) {
+  const std::vector<std::string> degrees = {
+      "parallelism.tp=2", "parallelism.ep=4", "parallelism.pp=2", kFree};
+  const auto run = [&](const std::string& order) {
+    std::vector<std::string> sets = degrees;
+    sets.push_back("parallelism.order=" + order);
+    return report_with(kSmallExperts, sets);
+  };
+  const StepReport first = run("tp-cp-ep-dp-pp");
+  for (const char* order : {"tp-cp-ep-pp-dp", "ep-dp-tp-pp", "pp-tp-ep-dp", "dp-tp-ep-pp"}) {
+    const StepReport other = run(order);
+    EXPECT_EQ(other.step_time, first.step_time) << order;
+    ASSERT_EQ(other.network.size(), first.network.size()) << order;
+    for (std::size_t i = 0; i < other.network.size(); ++i) {
+      EXPECT_EQ(other.network[i].bytes, first.network[i].bytes)
+          << order << " " << other.network[i].group;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace foretrain
