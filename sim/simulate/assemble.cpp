@@ -62,8 +62,13 @@ ReportHeader header_of(const Scenario& scenario) {
                      plural("token", scenario.training.sequence_length) + " x " +
                      with_commas(scenario.training.global_batch_size) + " " +
                      plural("sequence", scenario.training.global_batch_size);
+  const std::string experts =
+      scenario.model.experts == 0
+          ? ""
+          : " · ep " + std::to_string(degrees.ep) +
+                (degrees.etp > 1 ? " (etp " + std::to_string(degrees.etp) + ")" : "");
   header.layout = "tp " + std::to_string(degrees.tp) + " · cp " + std::to_string(degrees.cp) +
-                  " · pp " + std::to_string(degrees.pp) +
+                  experts + " · pp " + std::to_string(degrees.pp) +
                   (degrees.vpp > 1 ? " (vpp " + std::to_string(degrees.vpp) + ")" : "") + " · dp " +
                   std::to_string(degrees.dp) + " · " +
                   std::string(sharding_name(degrees.sharding)) + " · " + scenario.schedule.name +

@@ -23,7 +23,6 @@ class Refusals {
 
 void parallelism(const Scenario& scenario, Refusals& refusals) {
   const Parallelism& degrees = scenario.parallelism;
-  refusals.when(degrees.cp > 1, "/parallelism/cp", "context parallelism", "cp 1 is simulated");
   const bool windowed = scenario.model.sliding_window > 0 &&
                         scenario.model.sliding_window < scenario.training.sequence_length;
   refusals.when(degrees.cp > 1 && windowed,

@@ -1,4 +1,3 @@
-#include "tests/support/not_simulated_yet.h"
 #include "tests/support/short_batch.h"
 
 #include "foretrain/simulate.h"
@@ -30,11 +29,6 @@ TEST_P(Shipped, EveryEvaluatorAndEveryRankGiveTheSameReport) {
   const Expected<Scenario> scenario = read_scenario(GetParam(), {test::short_batch(*whole)});
   ASSERT_TRUE(scenario.has_value()) << scenario.error().list.front().message;
   const std::vector<Diagnostic> refusals = not_simulated(*scenario);
-  if (const auto pointer = test::not_simulated_yet(GetParam())) {
-    ASSERT_EQ(refusals.size(), 1U);
-    EXPECT_EQ(refusals.front().pointer, *pointer);
-    return;
-  }
   ASSERT_TRUE(refusals.empty());
   const auto with = [&scenario](Evaluator evaluator, bool all_ranks) {
     SimulateOptions options;
