@@ -249,5 +249,42 @@ TEST(ContextParallel, RecomputedAttentionPassesAgain) {
   EXPECT_EQ(places(backward, "attention").size(), 4U);
 }
 
+// Rule: each kernel moves its operands once: a ring step the rank's queries, output and one rank's
+// keys and values, a gathered one the keys and values of the whole sequence. Outputs and gradients
+// of later steps are added: three passes each.
+TEST(ContextParallel, MemoryTraffic) {
+  const std::int64_t tokens = kS / 16;
+  const std::int64_t statistics = 4 * 16 * tokens;
+  const BlockOperators ring = llama(layout(16, ContextKind::kRing));
+  const auto bytes = [](const std::vector<Operator>& list, std::string_view name) {
+    return list[places(list, name).at(0)].bytes.value;
+  };
+  EXPECT_EQ(bytes(ring.forward, "attention"), 2 * tokens * (2 * 2048 + 2 * 128) + statistics);
+  EXPECT_EQ(bytes(ring.forward, "cp output sum"), 2 * 3 * 15 * tokens * 2048);
+  EXPECT_EQ(bytes(ring.backward, "cp gradient sum"), 2 * 3 * tokens * (2048 + 2 * 128));
+  const BlockOperators gathered = llama(layout(16, ContextKind::kAllGather));
+  EXPECT_EQ(bytes(gathered.forward, "attention"),
+            2 * (tokens * 2 * 2048 + kS * 2 * 128) + statistics);
+}
+
+// Rule: the steps of a ring add up to the rank's attention, also where documents leave a number of
+// pairs that cp does not divide.
+TEST(ContextParallel, StepsAddUp) {
+  BlockContext at = layout(4, ContextKind::kRing);
+  at.sequence_length = 8 * 25;
+  at.document_length = 37;
+  const std::vector<Operator> forward = llama(at).forward;
+  std::int64_t flops = 0;
+  for (const std::size_t step : places(forward, "attention"))
+    flops += forward[step].flops.value;
+  std::int64_t most = 0;
+  for (std::int64_t rank = 0; rank < 4; ++rank) {
+    most = std::max(most,
+                    counted(25 * rank, 25 * rank + 25, 37) +
+                        counted(25 * (7 - rank), 25 * (7 - rank) + 25, 37));
+  }
+  EXPECT_EQ(flops, 2 * 2048 * most);
+}
+
 }  // namespace
 }  // namespace foretrain

@@ -357,5 +357,31 @@ TEST(Experts, SelectiveAndFullRecomputation) {
   EXPECT_EQ(stash_bytes(mixtral(at)).value, 2 * kS / 2 * 4096);
 }
 
+// Rule: copies are read and written once by each move; unpermuting sums k of them into a token. The
+// normed hidden state has three readers with shared experts, two without: as many gradients less
+// one are added. Eager code multiplies by the routing weight in passes of its own: 2 forward, 3
+// backward.
+TEST(Experts, MemoryTraffic) {
+  BlockContext at = layout(1, 4, 1);
+  const BlockOperators fused = mixtral(at);
+  const std::int64_t tokens = kS * 4096 * 2;
+  const auto bytes = [](const std::vector<Operator>& list, const char* name) {
+    return find(list, name).bytes.value;
+  };
+  EXPECT_EQ(bytes(fused.forward, "permute"), 2 * 2 * tokens);
+  EXPECT_EQ(bytes(fused.forward, "sort by expert"), 2 * 2 * tokens);
+  EXPECT_EQ(bytes(fused.forward, "unsort by expert"), 2 * 2 * tokens);
+  EXPECT_EQ(bytes(fused.forward, "unpermute"), (2 + 1) * tokens);
+  EXPECT_EQ(bytes(fused.backward, "permute gradient"), (2 + 1) * tokens);
+  EXPECT_EQ(bytes(fused.backward, "expert gradient sum"), 3 * tokens);
+  const std::int64_t width = 2 * kS * 14336 * 2;
+  EXPECT_EQ(bytes(fused.forward, "expert swiglu"), 3 * width);
+  EXPECT_EQ(bytes(deepseek({}).backward, "expert gradient sum"), 6 * kS / 2 * 7168 * 2);
+  at.fused_operators = false;
+  const BlockOperators eager = mixtral(at);
+  EXPECT_EQ(bytes(eager.forward, "expert swiglu"), (5 + 2) * width);
+  EXPECT_EQ(bytes(eager.backward, "expert swiglu gradient"), (9 + 3) * width);
+}
+
 }  // namespace
 }  // namespace foretrain

@@ -126,5 +126,34 @@ TEST(LatentAttention, Stash) {
                 "query norm", "query up", "key value norm", "key value up", "rotary"}));
 }
 
+// Rule: backward is the way back: each up projection gathers its latent again and scatters its
+// gradient, the rotary key's is scattered, and two gradients of the hidden state are added.
+TEST(LatentAttention, BackwardOrder) {
+  const std::vector<Operator> backward = dense(layout(4)).backward;
+  std::vector<std::string> list;
+  for (const Operator& op : backward)
+    list.emplace_back(op.name);
+  const std::vector<std::string> expected = {"rotary gradient",
+                                             "tp all-gather",
+                                             "key value up input gradient",
+                                             "tp reduce-scatter",
+                                             "key value up weight gradient",
+                                             "key value norm gradient",
+                                             "tp all-gather",
+                                             "query up input gradient",
+                                             "tp reduce-scatter",
+                                             "query up weight gradient",
+                                             "query norm gradient",
+                                             "tp reduce-scatter",
+                                             "key value down input gradient",
+                                             "key value down weight gradient",
+                                             "query down input gradient",
+                                             "query down weight gradient",
+                                             "latent gradient sum",
+                                             "norm 1 gradient"};
+  const auto from = std::find(list.begin(), list.end(), "rotary gradient");
+  EXPECT_EQ(std::vector<std::string>(from, list.end()), expected);
+}
+
 }  // namespace
 }  // namespace foretrain

@@ -102,5 +102,25 @@ TEST(Prediction, DenseModel) {
             block_parameters(model, BlockKind::kDense, 1) + 2 * 4096LL * 4096 + 3 * 4096);
 }
 
+// Rule: with sequence parallelism the gradient of the projection's output is gathered, as its saved
+// input is, and the input's gradient is scattered.
+TEST(Prediction, BackwardOverTensorParallelRanks) {
+  const BlockOperators block =
+      block_operators(known::deepseek_v3(), BlockKind::kPrediction, layout(4));
+  std::vector<std::string> list = names(block.backward);
+  list.erase(list.begin(), std::find(list.begin(), list.end(), "norm 1 gradient") + 1);
+  EXPECT_EQ(list,
+            (std::vector<std::string>{"tp all-gather",
+                                      "tp all-gather",
+                                      "join projection input gradient",
+                                      "tp reduce-scatter",
+                                      "join projection weight gradient",
+                                      "state norm gradient",
+                                      "embedding norm gradient",
+                                      "state gradient sum",
+                                      "tp all-gather",
+                                      "embedding gradient"}));
+}
+
 }  // namespace
 }  // namespace foretrain
