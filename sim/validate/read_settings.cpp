@@ -15,6 +15,7 @@ struct FaultPlace {
 };
 constexpr FaultPlace kUnknownValues[] = {
     {"/cluster/topology", SkipReason::kHardware},
+    {"/model", SkipReason::kModel},
     {"/training/dtype", SkipReason::kPrecision},
 };
 constexpr FaultPlace kNotSimulated[] = {

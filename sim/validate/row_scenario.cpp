@@ -1,5 +1,6 @@
 #include "sim/validate/row_scenario.h"
 
+#include "sim/base/format.h"
 #include "sim/scenario/json_value.h"
 #include "sim/search/stages.h"
 #include "sim/validate/model_of_row.h"
@@ -236,25 +237,36 @@ class RowMapper {
   void recomputation() {
     if (!row_.recompute.empty()) {
       word(PublishedColumn::kRecompute, row_.recompute, "recompute", SkipReason::kParallelism);
+      const Spelling* const spelling =
+          spelling_of(PublishedColumn::kRecompute, row_.recompute, source_);
+      if (spelling != nullptr && spelling->layers_as_needed) {
+        try_layers();
+      }
       return;
     }
-    const auto add = [this](std::vector<std::string> settings, const std::string& assumed) {
-      result_.tries.push_back({std::move(settings), assumed});
-    };
-    add({"recompute.mode=none"}, "no recomputation");
+    try_recompute({"recompute.mode=none"}, "no recomputation");
     if (row_.experts) {
-      add({R"(recompute={"mode": "modules", "modules": ["layernorm", "moe_act"]})"},
-          "norms and expert activations recomputed");
+      try_recompute({R"(recompute={"mode": "modules", "modules": ["layernorm", "moe_act"]})"},
+                    "norms and expert activations recomputed");
     } else {
-      add({"recompute.mode=selective"}, "core attention recomputed");
+      try_recompute({"recompute.mode=selective"}, "core attention recomputed");
     }
-    // Layers of each chunk, doubled until it fits; in the end all.
+    try_layers();
+  }
+
+  void try_recompute(std::vector<std::string> settings, const std::string& assumed) {
+    result_.tries.push_back({std::move(settings), assumed});
+  }
+
+  /// Layers of each chunk, doubled until it fits; in the end all.
+  void try_layers() {
     const std::int64_t most = *row_.layers / *row_.pp / row_.vpp.value_or(1);
     for (std::int64_t layers = 1; layers < most; layers *= 2) {
-      add({"recompute.mode=full", "recompute.layers=" + std::to_string(layers)},
-          std::to_string(layers) + " layers of a chunk recomputed");
+      const std::string count = std::to_string(layers);
+      try_recompute({"recompute.mode=full", "recompute.layers=" + count},
+                    count + " " + plural("layer", layers) + " of a chunk recomputed");
     }
-    add({"recompute.mode=full"}, "full recomputation");
+    try_recompute({"recompute.mode=full"}, "full recomputation");
   }
 
   const PublishedRow& row_;

@@ -24,6 +24,17 @@ constexpr Spelling kSpellings[] = {
     {kSharding, "hsdp", "parallelism.sharding=zero3 | parallelism.shard_group=8"},
 
     {kRecompute, "none", "recompute.mode=none"},
+    // FSDP wraps whole layers, a share of them; torchtitan keeps every second matrix product.
+    {.column = kRecompute,
+     .word = "selective",
+     .settings = "",
+     .source = "fms",
+     .layers_as_needed = true},
+    {kRecompute,
+     "selective",
+     R"(recompute={"mode": "modules", "modules": ["layernorm", "mlp"]})",
+     "torchtitan",
+     "half the matrix products recomputed: the MLP's"},
     {kRecompute, "selective", "recompute.mode=selective"},
     {kRecompute, "full", "recompute.mode=full"},
 
@@ -48,6 +59,7 @@ constexpr Spelling kSpellings[] = {
 
     {kOverlap, "mode PURE", "training.grad_dtype=bf16"},
     {kOverlap, "FSDP eager", "stack.fused_operators=false | stack.host_launch=6 us"},
+    {kOverlap, "DeepSpeed ZeRO-3", "stack=deepspeed-2021"},
     {kOverlap, "use_gradient_bucket=false", "overlap.dp_grad=false | overlap.dp_param=false"},
     {kOverlap, "overlap_grad_sync False", "overlap.dp_grad=false | overlap.dp_param=false"},
     {kOverlap, "no overlap:", "overlap.dp_grad=false | overlap.dp_param=false | overlap.pp=false"},

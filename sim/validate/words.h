@@ -53,6 +53,7 @@ struct Spelling {
   std::string_view source = {};   ///< only rows of this label
   std::string_view assumed = {};  ///< where the value is only near to what the word means
   std::int64_t vpp = 0;           ///< a schedule's own, whatever the row says; 0: none
+  bool layers_as_needed = false;  ///< some layers are recomputed, and how many is not published
 };
 
 std::span<const PublishedSource> published_sources();

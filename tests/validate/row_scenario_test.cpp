@@ -133,10 +133,22 @@ TEST(RowScenario, RecomputationIsTriedInOrder) {
   EXPECT_EQ(words,
             (Words{"no recomputation",
                    "core attention recomputed",
-                   "1 layers of a chunk recomputed",
+                   "1 layer of a chunk recomputed",
                    "2 layers of a chunk recomputed",
                    "4 layers of a chunk recomputed",
                    "full recomputation"}));
+}
+
+// What "selective" means depends on who says it.
+TEST(RowScenario, SelectiveIsTheSourcesOwn) {
+  const Scenario megatron = read(test::shipped_row("nemo-a100-5b-2n"));
+  EXPECT_EQ(megatron.recompute.mode, RecomputeMode::kSelective);
+  const Scenario torchtitan = read(test::shipped_row("titan-0001"));
+  EXPECT_EQ(torchtitan.recompute.modules, (Words{"layernorm", "mlp"}));
+  const RowScenario fms = mapped(test::shipped_row("fms-0003"));  // 40 layers
+  ASSERT_EQ(fms.tries.size(), 7U);
+  EXPECT_EQ(fms.tries.front().assumed, "1 layer of a chunk recomputed");
+  EXPECT_EQ(fms.tries[5].settings.back(), "recompute.layers=32");
 }
 
 TEST(RowScenario, WhatCannotBeSimulatedSaysWhy) {
