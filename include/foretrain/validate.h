@@ -62,7 +62,8 @@ struct ErrorScore {
 };
 
 /// How well layouts are ordered. A sweep: at least three rows of one source with the same model,
-/// GPUs, sequence, batch and precision, and more than one layout. Nothing where there is none.
+/// GPUs, sequence, batch, precision and software, and more than one layout. Nothing where there is
+/// none.
 struct RankScore {
   std::int64_t sweeps = 0;
   std::optional<double> kendall_tau;  ///< tau-b of step times, mean over sweeps weighted by pairs

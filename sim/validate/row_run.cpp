@@ -50,6 +50,7 @@ class RowRun {
       skip(*mapped.skipped, mapped.detail);
     } else {
       result_.dtype = mapped.dtype;
+      software_ = mapped.software;
       result_.assumed = mapped.assumed;
       simulate_first_that_fits(mapped);
     }
@@ -134,16 +135,17 @@ class RowRun {
     scenario_ = std::move(read.scenario);
   }
 
-  /// All that rows of one sweep share.
+  /// All that rows of one sweep share: the job, the GPUs and what is said of the software.
   std::string sweep_of(const Scenario& scenario) const {
     const auto n = [](std::int64_t value) { return "|" + std::to_string(value); };
     return result_.source + "|" + row_.model + n(scenario.model.layers) + n(scenario.model.hidden) +
            "|" + result_.gpu + n(scenario.cluster.gpus) + n(scenario.training.sequence_length) +
-           n(scenario.training.global_batch_size) + "|" + result_.dtype;
+           n(scenario.training.global_batch_size) + "|" + result_.dtype + "|" + software_;
   }
 
   const PublishedRow& row_;
   ValidatedRow& result_;
+  std::string software_;
   std::optional<Scenario> scenario_;
 };
 

@@ -63,6 +63,9 @@ class RowMapper {
   void set(const std::string& path, std::int64_t value) { set(path, std::to_string(value)); }
   void add_all(std::string_view settings) {
     for (std::string& setting : split_settings(settings)) {
+      if (setting.starts_with("stack") || setting.starts_with("overlap")) {
+        result_.software += setting + ";";
+      }
       result_.settings.push_back(std::move(setting));
     }
   }
@@ -76,6 +79,7 @@ class RowMapper {
   void apply(const Spelling& spelling) {
     add_all(spelling.settings);
     if (!spelling.assumed.empty()) {
+      result_.software += std::string(spelling.assumed) + ";";
       assume(std::string(spelling.assumed));
     }
   }

@@ -22,7 +22,8 @@ struct RowScenario {
   std::vector<RecomputeTry> tries;  ///< in order, the first that fits; empty: the row says
   std::optional<SkipReason> skipped;
   std::string detail;
-  std::string dtype;  ///< as published, or as assumed
+  std::string dtype;     ///< as published, or as assumed
+  std::string software;  ///< stack, overlap and what is left out of either; equal for equal ones
 };
 
 RowScenario scenario_of_row(const PublishedRow& row,

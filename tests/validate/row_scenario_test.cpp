@@ -139,6 +139,15 @@ TEST(RowScenario, RecomputationIsTriedInOrder) {
                    "full recomputation"}));
 }
 
+// Sweeps compare layouts, not software: runs of one are told apart by what they ran on.
+TEST(RowScenario, SoftwareTellsRunsApart) {
+  const auto software = [](const char* id) { return mapped(test::shipped_row(id)).software; };
+  EXPECT_NE(software("megascale-0001"), software("megascale-0005"));
+  EXPECT_NE(software("megascale-0001"), software("megascale-0025"));
+  EXPECT_NE(software("titan-0001"), software("titan-0002"));
+  EXPECT_EQ(software("internevo-0001"), software("internevo-0010"));  // shard groups differ
+}
+
 // What "selective" means depends on who says it.
 TEST(RowScenario, SelectiveIsTheSourcesOwn) {
   const Scenario megatron = read(test::shipped_row("nemo-a100-5b-2n"));
