@@ -1,5 +1,7 @@
 #include "sim/model/attention.h"
 
+#include <algorithm>
+
 namespace foretrain {
 
 namespace {
@@ -41,7 +43,7 @@ void half_attention(BlockBuilder& builder,
 
 AttentionKernel::AttentionKernel(const BlockShape& shape)
     : flops(shape.attention_flops),
-      sequence(shape.sequence),
+      sequence(std::min(shape.sequence, shape.document)),
       heads(shape.heads),
       scores(shape.score_count),
       statistics(shape.statistics),

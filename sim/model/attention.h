@@ -12,7 +12,7 @@ struct AttentionKernel {
   explicit AttentionKernel(const BlockShape& shape);
 
   std::int64_t flops = 0;     ///< forward, causal
-  std::int64_t sequence = 0;  ///< tokens a kernel sees of one sequence
+  std::int64_t sequence = 0;  ///< tokens in a row that a kernel sees of one document
   std::int64_t heads = 0;
   std::int64_t scores = 0;      ///< query-key pairs over all heads, were they written down
   std::int64_t statistics = 0;  ///< one per query and head

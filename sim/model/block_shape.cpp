@@ -3,6 +3,8 @@
 #include "sim/model/attention_pairs.h"
 #include "sim/model/parameters.h"
 
+#include <algorithm>
+
 namespace foretrain {
 
 BlockShape::BlockShape(const ModelConfig& model, const BlockContext& context) {
@@ -13,6 +15,8 @@ BlockShape::BlockShape(const ModelConfig& model, const BlockContext& context) {
   element = context.element_bytes;
   hidden = model.hidden;
   sequence = ceil_div(whole_sequence, cp);
+  document = context.document_length > 0 ? std::min(context.document_length, whole_sequence)
+                                         : whole_sequence;
   tokens = sequence * batch;
   sequence_parallel = context.sequence_parallel && tp > 1;
   split_tokens = sequence_parallel ? ceil_div(tokens, tp) : tokens;

@@ -15,6 +15,7 @@ struct BlockShape {
   std::int64_t element = 2;       ///< bytes of an activation element
   std::int64_t hidden = 0;        ///< h
   std::int64_t sequence = 0;      ///< tokens of a sequence on this rank: s / cp
+  std::int64_t document = 0;      ///< tokens that attend to each other, at most: a document's or s
   std::int64_t tokens = 0;        ///< s * b / cp
   std::int64_t split_tokens = 0;  ///< tokens outside the tensor-parallel regions: tokens / tp with
                                   ///< sequence parallelism, else all of them

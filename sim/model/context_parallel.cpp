@@ -92,7 +92,7 @@ Operator gather_key_values(const BlockBuilder& builder, CollectiveKind kind, Pas
 /// The rank's queries against the keys and values of whole sequences.
 AttentionKernel gathered_kernel(const BlockBuilder& builder) {
   AttentionKernel kernel(builder.shape());
-  kernel.sequence = builder.context().sequence_length;
+  kernel.sequence = builder.shape().document;
   kernel.key_value_elements *= builder.shape().cp;
   return kernel;
 }
@@ -110,7 +110,7 @@ std::int64_t exchanged_key_values(const BlockShape& shape) {
 AttentionKernel whole_sequence_kernel(const BlockBuilder& builder) {
   const BlockShape& shape = builder.shape();
   AttentionKernel kernel(shape);
-  kernel.sequence = builder.context().sequence_length;
+  kernel.sequence = shape.document;
   kernel.heads = ceil_div(shape.heads, shape.cp);
   kernel.key_value_elements = exchanged_key_values(shape);
   return kernel;

@@ -91,6 +91,16 @@ TEST(ContextParallel, Documents) {
   EXPECT_EQ(attention(), whole);
   at.document_length = kS / 16;
   EXPECT_EQ(attention(), whole / 16);
+  // A kernel works on runs of a document's tokens, however long the sequence.
+  for (const ContextKind kind :
+       {ContextKind::kRing, ContextKind::kAllGather, ContextKind::kUlysses}) {
+    at.cp_kind = kind;
+    for (const std::int64_t cp : {1, 4}) {
+      at.cp = cp;
+      const std::vector<Operator> forward = llama(at).forward;
+      EXPECT_EQ(forward[places(forward, "attention").front()].m, kS / 16);
+    }
+  }
 }
 
 // Rule: cp steps of equal FLOPs and cp - 1 messages of a rank's keys and values, on their way

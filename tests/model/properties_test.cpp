@@ -156,6 +156,29 @@ TEST(OperatorProperties, StashIsSharedByTheRanks) {
   }
 }
 
+// Rule: degree one of a dimension is the same as its absence, whatever is said about how it would
+// have been done.
+TEST(OperatorProperties, DegreeOneIsAbsence) {
+  for (std::uint64_t number = 0; number < kCases; ++number) {
+    Case c(number);
+    c.at.cp = c.at.ep = c.at.etp = 1;
+    Case plain = c;
+    const BlockContext defaults;
+    plain.at.cp_kind = defaults.cp_kind;
+    plain.at.overlap_cp = defaults.overlap_cp;
+    plain.at.dispatcher = defaults.dispatcher;
+    for (const BlockKind kind : c.kinds()) {
+      const BlockOperators said = c.block(kind);
+      const BlockOperators unsaid = plain.block(kind);
+      EXPECT_TRUE(multiset_of(said.forward) == multiset_of(unsaid.forward)) << number;
+      EXPECT_TRUE(multiset_of(said.backward) == multiset_of(unsaid.backward)) << number;
+      EXPECT_EQ(stash_bytes(said).value, stash_bytes(unsaid).value) << number;
+      for (const Operator& op : said.forward)
+        EXPECT_TRUE(op.kind != OperatorKind::kCollective || op.dimension == MeshDimension::kTp);
+    }
+  }
+}
+
 double memory_bound_bytes(const BlockOperators& block) {
   double bytes = 0;
   for (const auto* list : {&block.forward, &block.backward}) {
