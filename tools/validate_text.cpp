@@ -155,24 +155,33 @@ std::string groups(const ValidationResult& result) {
   return text;
 }
 
+/// The layout and what is assumed stand below the last of neighbours that share them.
 std::string worst(const ValidationResult& result, int width) {
+  constexpr int kMargin = 13;
   if (result.worst.empty()) {
     return "";
   }
   std::string text = "\nfurthest off\n";
-  for (const WorstRow& far : result.worst) {
-    const ValidatedRow& row = result.rows[far.row];
-    text += "  " + pad(signed_percent(*row.error()), 9, true) + "  " + row.id + ": " +
-            seconds_text_of(*row.simulated_s) + ", measured " + seconds_text_of(*row.measured_s) +
-            "\n";
-    std::vector<std::string> terms;
-    for (const StepTerm& term : far.terms) {
-      terms.push_back(term.part + " " + percent(term.share, 0));
+  for (std::size_t i = 0; i < result.worst.size(); ++i) {
+    const ValidatedRow& row = result.rows[result.worst[i].row];
+    std::string terms;
+    for (const StepTerm& term : result.worst[i].terms) {
+      terms += " · " + term.part + " " + percent(term.share, 0);
     }
-    const std::string margin(13, ' ');
-    text += wrapped(margin, joined(terms) + " · " + row.layout, 13, width);
+    text += wrapped("  " + pad(signed_percent(*row.error()), 9, true) + "  ",
+                    row.id + ": " + seconds_text_of(*row.simulated_s) + " for " +
+                        seconds_text_of(*row.measured_s) + terms,
+                    kMargin,
+                    width);
+    const ValidatedRow* const next =
+        i + 1 < result.worst.size() ? &result.rows[result.worst[i + 1].row] : nullptr;
+    if (next != nullptr && next->layout == row.layout && next->assumed == row.assumed) {
+      continue;
+    }
+    const std::string margin(kMargin, ' ');
+    text += wrapped(margin, row.layout, kMargin, width);
     if (!row.assumed.empty()) {
-      text += wrapped(margin + "assumed ", joined(row.assumed), 13, width);
+      text += wrapped(margin + "assumed ", joined(row.assumed), kMargin, width);
     }
   }
   return text;

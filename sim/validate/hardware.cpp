@@ -25,6 +25,7 @@ constexpr PublishedHardware kHardware[] = {
      "A100",
      312,
      true},
+    {"A100 (paper: NVIDIA Ampere)", "", "dgx-a100-hdr200", "A100", 312},
     {"A100", "800Gb/s per node", "a100-4x200", "A100", 312, true},
     {"A100", "", "dgx-a100-hdr200", "A100", 312, true},
     {"H100-96GB-HBM2e-500W", "", "h100-96gb-500w-400", "H100 500 W", 0, true},
@@ -35,13 +36,15 @@ constexpr PublishedHardware kHardware[] = {
     {"H100-SXM-80GB", "", "dgx-h100-ndr400", "H100", 989},
     {"H100", "", "dgx-h100-ndr400", "H100", 989},
     {"H200-141GB", "8x400Gb/s", "hgx-h200-ndr400", "H200", 989, true},
+    {"H200-141GB", "", "hgx-h200-ndr400", "H200", 989},
     {"H200-SXM-141GB", "400Gb/s RDMA per GPU", "hgx-h200-ndr400", "H200", 989, true},
+    {"H200-SXM-141GB", "", "hgx-h200-ndr400", "H200", 989},
     {"H200", "", "hgx-h200-ndr400", "H200", 989},
     {"B200-SXM", "", "dgx-b200-ndr400", "B200"},
     {"B200", "", "dgx-b200-ndr400", "B200"},
     {"B300", "", "dgx-b300-xdr800", "B300"},
-    {"GB200", "NVL72", "gb200-nvl72", "GB200", 2450, true},
-    {"GB300", "NVL72", "gb300-nvl72", "GB300", 0, true},
+    {"GB200", "", "gb200-nvl72", "GB200", 2450, true},
+    {"GB300", "", "gb300-nvl72", "GB300", 0, true},
 };
 
 // Sizes that no column holds are those of the published config.json.
