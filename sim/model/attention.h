@@ -37,7 +37,7 @@ void core_attention_stash(const BlockBuilder& builder,
                           StashList& stash);
 
 /// Projections of multi-latent attention: to the latents, and from them to queries, keys and values
-/// (MODEL 2.6).
+/// (MODEL 2.7).
 void latent_down(BlockBuilder& builder);
 void latent_up(BlockBuilder& builder);
 void latent_gradients(BlockBuilder& builder);

@@ -1,7 +1,7 @@
 #include "sim/model/attention.h"
 #include "sim/model/parameters.h"
 
-// The core attention over cp ranks that hold a part of every sequence each (MODEL 2.7).
+// The core attention over cp ranks that hold a part of every sequence each (MODEL 2.8).
 namespace foretrain {
 
 namespace {

@@ -7,7 +7,7 @@
 
 namespace foretrain {
 
-/// Copies of tokens as one rank's routed experts see them (MODEL 2.5).
+/// Copies of tokens as one rank's routed experts see them (MODEL 2.6).
 struct ExpertShape {
   explicit ExpertShape(const BlockBuilder& builder);
 
