@@ -10,6 +10,7 @@ std::string node_label(const Operator& op) {
   if (op.kind == OperatorKind::kCollective)
     return label + "\\n" + human_bytes(op.payload.value);
   if (op.kind == OperatorKind::kGemm) {
+    label += op.gemms > 1 ? "\\n" + std::to_string(op.gemms) + " of" : "";
     label +=
         "\\n" + std::to_string(op.m) + " x " + std::to_string(op.n) + " x " + std::to_string(op.k);
   }

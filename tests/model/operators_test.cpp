@@ -332,6 +332,10 @@ TEST(Operators, Dot) {
     inputs += op.inputs.size();
   EXPECT_EQ(edges, inputs);
   EXPECT_NE(dot.find("mlp up weight gradient"), std::string::npos);
+  const BlockOperators mixture =
+      block_operators(known::mixtral_8x7b(), BlockKind::kMoe, context(4096, 1, 1, true));
+  EXPECT_NE(operators_dot(mixture.forward).find("expert up\\n8 of\\n1024 x 28672 x 4096"),
+            std::string::npos);
 }
 
 }  // namespace
