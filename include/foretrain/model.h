@@ -134,6 +134,8 @@ struct BlockContext {
   bool textbook = false;  ///< no gather of the saved input in backward, weight gradients wait for
                           ///< the collective before them (costs: constant)
   PrecisionSpec precision;
+  bool transposed_operands = true;   ///< 8-bit GEMMs read along rows only: Hopper, not Blackwell
+  bool weights_arrive_wide = false;  ///< zero3: gathered in 16 bits, quantised at every use
 
   std::int64_t cp = 1;
   ContextKind cp_kind = ContextKind::kRing;

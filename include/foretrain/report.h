@@ -111,6 +111,7 @@ struct StepReport {
   double tokens_per_s = 0, tokens_per_s_per_gpu = 0, tflops_per_gpu = 0;
   double mfu = 0, hfu = 0, mfu_causal = 0, mfu_full = 0, mfu_hardware = 0;
   double peak_tflops = 0;
+  std::string peak_precision;  ///< what the peak is of: "bf16 dense", "fp8 dense"
   double flops_per_token = 0;
   std::string flops_convention;
   std::int64_t parameters = 0;

@@ -28,9 +28,22 @@ constexpr std::int64_t bytes_per_element(DataType type) {
   return type == DataType::kFp32 ? 4 : type == DataType::kBf16 || type == DataType::kFp16 ? 2 : 1;
 }
 
+/// Types that only the GEMMs of linear layers compute in; their operands are quantised.
+constexpr bool is_narrow(DataType type) {
+  return type == DataType::kFp8 || type == DataType::kNvfp4;
+}
+
+/// A GPU's dense peak in a type; 0 where it lacks the type. Not for fp32, which no peak stands for.
+constexpr FlopRate dense_peak(const GpuSpec& gpu, DataType type) {
+  return type == DataType::kFp8     ? gpu.fp8_dense
+         : type == DataType::kNvfp4 ? gpu.nvfp4_dense
+                                    : gpu.bf16_dense;
+}
+
 struct PrecisionSpec {
   DataType compute = DataType::kBf16;
-  std::string recipe;  ///< fp8 only
+  /// How operands become narrow: delayed, tensorwise, blockwise, mxfp8 (fp8), nvfp4; else empty.
+  std::string recipe;
   DataType attention = DataType::kBf16;
   DataType params = DataType::kBf16;
   DataType grads = DataType::kFp32;    ///< main gradients, accumulated and reduced in this type

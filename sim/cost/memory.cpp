@@ -36,7 +36,7 @@ Peak walk(const MemoryInputs& in, std::int32_t pp_rank) {
 /// All chunks of one pipeline rank.
 struct RankHoldings {
   RankParameters parameters;
-  std::int64_t largest_chunk = 0, largest_bucket = 0, working_set = 0;
+  std::int64_t largest_chunk = 0, largest_bucket = 0, working_set = 0, weight_copies = 0;
   std::int64_t chunks = 0;
 };
 
@@ -49,6 +49,7 @@ RankHoldings holdings_of(const MemoryInputs& in, std::int32_t pp_rank) {
     held.largest_chunk = std::max(held.largest_chunk, stage.parameters.total());
     held.largest_bucket = std::max(held.largest_bucket, stage.largest_bucket);
     held.working_set = std::max(held.working_set, stage.working_set);
+    held.weight_copies += stage.weight_copies;
     ++held.chunks;
   }
   return held;
@@ -109,7 +110,7 @@ MemoryPlan plan_memory(const MemoryInputs& in, std::int32_t pp_rank) {
   const ShardSpan span = shard_span(degrees);
   const bool one_owner = span.owners == 1 && span.expert_owners == 1;
   MemoryPlan plan;
-  plan.weights = held.parameters.total() * bytes_per_element(types.params);
+  plan.weights = held.parameters.total() * bytes_per_element(types.params) + held.weight_copies;
   plan.gradients = held.parameters.total() * bytes_per_element(types.grads);
   plan.optimizer =
       split(held.parameters, optimizer_bytes_per_parameter(in.scenario.training), span);

@@ -41,6 +41,7 @@ struct StageHoldings {
   std::vector<std::int64_t> stash;  ///< of each micro-batch, or of all alike; logits apart
   std::int64_t logits = 0;          ///< of its heads, per micro-batch
   std::int64_t working_set = 0;     ///< added by a layer while it is recomputed
+  std::int64_t weight_copies = 0;   ///< narrow copies of weights, beside the model's own
 };
 
 struct MemoryInputs {

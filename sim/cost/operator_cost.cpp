@@ -53,17 +53,29 @@ OperatorPrices::OperatorPrices(const Scenario& scenario)
       forwards_(scenario.stack.dispatcher == "deepep" || scenario.stack.dispatcher == "flex"),
       model_(scenario.model) {}
 
+OperatorPrices::GemmRate OperatorPrices::gemm_rate(DataType precision) const {
+  switch (precision) {
+    case DataType::kFp8:
+      return {gpu_.fp8_gemm_efficiency, gpu_.fp8_gemm_half_size};
+    case DataType::kNvfp4:
+      return {gpu_.nvfp4_gemm_efficiency, gpu_.nvfp4_gemm_half_size};
+    default:
+      return {gpu_.gemm_efficiency, gpu_.gemm_half_size};
+  }
+}
+
 double OperatorPrices::gemm_efficiency(const Operator& op) const {
   if (costs_.constant) {
     return costs_.gemm_efficiency;
   }
+  const GemmRate rate = gemm_rate(op.precision);
   if (op.m <= 0 || op.n <= 0 || op.k <= 0) {
-    return gpu_.gemm_efficiency;
+    return rate.efficiency;
   }
   // Saturation with the harmonic size of the three dimensions (MODEL 3.1).
   const double inverse_size = 1.0 / static_cast<double>(op.m) + 1.0 / static_cast<double>(op.n) +
                               1.0 / static_cast<double>(op.k);
-  return gpu_.gemm_efficiency / (1.0 + gpu_.gemm_half_size * inverse_size);
+  return rate.efficiency / (1.0 + rate.half_size * inverse_size);
 }
 
 double OperatorPrices::attention_efficiency(const Operator& op) const {
@@ -109,7 +121,9 @@ Duration OperatorPrices::arithmetic(const Operator& op) const {
   if (op.flops.value == 0 || efficiency <= 0.0) {
     return {};
   }
-  return op.flops / fraction_of(gpu_.bf16_dense, efficiency);
+  const FlopRate peak =
+      op.kind == OperatorKind::kGemm ? dense_peak(gpu_, op.precision) : gpu_.bf16_dense;
+  return op.flops / fraction_of(peak, efficiency);
 }
 
 CollectiveCost OperatorPrices::transfer(const Operator& op, const GroupShape& group) const {

@@ -34,6 +34,10 @@ class OperatorPrices {
 
  private:
   Duration arithmetic(const Operator& op) const;
+  struct GemmRate {
+    double efficiency, half_size;
+  };
+  GemmRate gemm_rate(DataType precision) const;
   double gemm_efficiency(const Operator& op) const;
   double attention_efficiency(const Operator& op) const;
   double attention_work(const Operator& op) const;

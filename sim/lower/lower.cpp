@@ -55,6 +55,7 @@ std::vector<MemoryPlan> memory_of(const Scenario& scenario,
     }
     stage.logits = parts.logits(at).value;
     stage.working_set = parts.working_set(at).value;
+    stage.weight_copies = parts.weight_copies(at).value;
   }
   std::vector<MemoryPlan> plans;
   for (std::int32_t rank = 0; rank < schedule.size.pp; ++rank) {

@@ -1,5 +1,7 @@
 #include "sim/lower/parts.h"
 
+#include "sim/model/quantise.h"
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -14,6 +16,10 @@ BlockContext context_of(const Scenario& scenario, RecomputeMode recompute, doubl
   context.micro_batch_size = scenario.training.micro_batch_size;
   context.document_length = scenario.training.document_length;
   context.precision = scenario.training.dtype;
+  // Tensor cores that scale blocks also read 8-bit operands along either side.
+  context.transposed_operands = scenario.cluster.hardware.gpu.nvfp4_dense.flops_per_second == 0;
+  context.weights_arrive_wide =
+      degrees.sharding == Sharding::kZero3 && !is_narrow(scenario.training.dtype.param_gather);
   context.grad_element_bytes = bytes_per_element(scenario.training.dtype.grads);
   context.tp = degrees.tp;
   context.sequence_parallel = degrees.sequence_parallel;
@@ -36,6 +42,22 @@ BlockContext context_of(const Scenario& scenario, RecomputeMode recompute, doubl
 
 bool has_experts(const ModelConfig& model, BlockKind kind) {
   return kind == BlockKind::kMoe || (kind == BlockKind::kPrediction && model.experts > 0);
+}
+
+void add_narrow_weights(const Scenario& scenario, Part& part) {
+  const Quantisation quantisation(context_of(scenario, RecomputeMode::kNone, 1.0));
+  if (!quantisation.on()) {
+    return;
+  }
+  const std::int64_t narrow = narrow_weights(part.operators);
+  const std::int64_t own = bytes_per_element(scenario.training.dtype.params);
+  // What does not compute in the narrow type keeps 16 bits, also where the rest is stored in 8.
+  const std::int64_t wide = (part.parameters.total() - narrow) * std::max<std::int64_t>(own, 2);
+  part.weight_copies =
+      Bytes{quantisation.weight_bytes(narrow) + wide - part.parameters.total() * own};
+  if (scenario.parallelism.sharding != Sharding::kZero3) {
+    part.weight_cast = Bytes{quantisation.weight_cast_bytes(narrow)};
+  }
 }
 
 }  // namespace
@@ -74,6 +96,7 @@ std::int32_t Parts::add(BlockKind kind, bool recomputed, double load) {
         stash_bytes((*this)[add(kind, false, load)].operators) - stash_bytes(part.operators);
   }
   part.parameters = rank_parameters(scenario_.model, kind, scenario_.parallelism);
+  add_narrow_weights(scenario_, part);
   parts_.push_back(std::move(part));
   place->second = static_cast<std::int32_t>(parts_.size()) - 1;
   return place->second;
@@ -149,6 +172,22 @@ Bytes Parts::logits(std::int32_t stage) const {
   Bytes total;
   for (const std::int32_t index : of(stage, 0)) {
     total += (*this)[index].operators.logits;
+  }
+  return total;
+}
+
+Bytes Parts::weight_copies(std::int32_t stage) const {
+  Bytes total;
+  for (const std::int32_t index : of(stage, 0)) {
+    total += (*this)[index].weight_copies;
+  }
+  return total;
+}
+
+Bytes Parts::weight_cast(std::int32_t stage) const {
+  Bytes total;
+  for (const std::int32_t index : of(stage, 0)) {
+    total += (*this)[index].weight_cast;
   }
   return total;
 }

@@ -21,6 +21,8 @@ struct Part {
   BlockOperators operators;
   Bytes recomputed_bytes;  ///< what recomputing it brings back while its backward runs
   RankParameters parameters;
+  Bytes weight_copies;  ///< narrow copies of its weights, beside the model's own
+  Bytes weight_cast;    ///< moved to make them, once a step
 };
 
 using PartList = std::vector<std::int32_t>;
@@ -44,6 +46,9 @@ class Parts {
   Bytes stash(std::int32_t stage, std::int32_t micro_batch) const;
   /// Logits of a stage's head, per micro-batch.
   Bytes logits(std::int32_t stage) const;
+  /// Sums over a stage's parts.
+  Bytes weight_copies(std::int32_t stage) const;
+  Bytes weight_cast(std::int32_t stage) const;
   /// What recomputing one layer of a stage adds while its backward runs.
   Bytes working_set(std::int32_t stage) const;
   /// The activation passed between stages.

@@ -200,8 +200,13 @@ void TemplateWriter::update_parameters() {
                                  : 2 * (4 + 2 * bytes_per_element(types.moments));
   Task update = norm;
   update.label = in_.vocabulary.label("optimizer");
+  // Narrow copies of all weights of the rank are made once a step: here, when they are new.
+  std::int64_t casts = 0;
+  for (const auto& [stage, chunk] : chunks_) {
+    casts += in_.parts.weight_cast(stage).value;
+  }
   update.work = in_.prices.optimizer_pass(
-      {owned * (bytes_per_element(types.grads) + state + bytes_per_element(types.params))});
+      {owned * (bytes_per_element(types.grads) + state + bytes_per_element(types.params)) + casts});
   const std::int32_t optimizer = calls_.append_single(update, "optimizer", in_.prices.launch());
   calls_.wait(0, norm_done);
   built_.body.step_end_task = calls_.task_of(optimizer, 0);

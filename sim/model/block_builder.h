@@ -3,6 +3,7 @@
 #include "foretrain/model.h"
 #include "sim/model/block_shape.h"
 #include "sim/model/operator_graph.h"
+#include "sim/model/quantise.h"
 
 #include <cstdint>
 #include <string_view>
@@ -29,7 +30,7 @@ struct Linear {
   std::int64_t bias = 0;     ///< bias elements of the whole layer
   std::int64_t sharers = 1;  ///< ranks that hold the same rows and account for the bias together
   std::int64_t gemms = 1;
-  bool never_narrow = false;  ///< computes in 16 bits whatever the recipe: a router
+  bool never_narrow = false;  ///< computes in 16 bits whatever the recipe: a router, the logits
 };
 
 /// Where the activation bytes of a memory-bound operator come from: elements moved times their
@@ -58,6 +59,7 @@ class BlockBuilder {
   const ModelConfig& model() const { return model_; }
   const BlockContext& context() const { return context_; }
   const BlockShape& shape() const { return shape_; }
+  const Quantisation& quantisation() const { return quantisation_; }
   OperatorGraph& graph() { return graph_; }
 
   /// Forward operators added from here on are labelled with `pass` (kForward or kRecompute).
@@ -70,8 +72,10 @@ class BlockBuilder {
   Operator collective(const Transfer& transfer, Pass pass) const;
 
   // Forward.
-  /// All-gather of a tensor of `width` before column-parallel GEMMs (sequence parallel only).
+  /// All-gather of a tensor of `width` (sequence parallel only).
   void gather(std::int64_t width);
+  /// The same of the input of a column-parallel layer, as narrow as the layer reads it.
+  void gather_input(const Linear& layer);
   void reduce();  ///< reduce-scatter or all-reduce after a row-parallel GEMM
   void linear(const Linear& layer);
   void elementwise(std::string_view name, Traffic traffic);
@@ -90,6 +94,11 @@ class BlockBuilder {
   /// Sums the gradients of a tensor of `width` that gather() gathered.
   void scatter_gradient(std::int64_t width);
 
+  /// Bytes kept of the input of a linear layer until its weight gradient.
+  std::int64_t kept_input(std::int64_t elements) const {
+    return quantisation_.on() ? quantisation_.bytes(elements) : elements * shape_.element;
+  }
+
   /// FLOPs of `parameters` norm parameters on this rank, one pass.
   Flops norm_flops(std::int64_t parameters) const;
 
@@ -97,13 +106,24 @@ class BlockBuilder {
   Operator tensor_collective(CollectiveKind kind, std::int64_t width, Pass pass) const;
   Operator gemm(const Linear& layer, std::string_view name, Pass pass) const;
   Bytes traffic_bytes(Traffic traffic) const;
+  bool narrow(const Linear& layer) const { return quantisation_.on() && !layer.never_narrow; }
+  Operator operand_gather(const Linear& layer, std::int64_t width, Bytes narrow, Pass pass) const;
+  Operator pass_over(std::string_view name, Pass pass, std::int64_t bytes) const;
+  /// Makes narrow copies of what lies on the path, `bytes` of them.
+  void quantise(std::int64_t elements, std::int64_t bytes, Pass pass);
+  /// Where weights come in 16 bits: the copy that one pass reads.
+  void quantise_weights(const Linear& layer, Pass pass);
+  Operator transpose(std::int64_t elements, Pass pass) const;
+  void fetch_output_gradient(const Linear& layer);
   void weight_gradient(const Linear& layer, const std::vector<Vertex>& waits_for);
 
   ModelConfig model_;
   BlockContext context_;
   BlockShape shape_;
+  Quantisation quantisation_;
   OperatorGraph graph_;
   Vertex path_ = -1;
+  bool narrow_path_ = false;  ///< what lies on the path has been quantised
   Pass forward_pass_ = Pass::kForward;
 };
 

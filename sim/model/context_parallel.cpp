@@ -186,14 +186,20 @@ void core_attention_stash(const BlockBuilder& builder,
     stash.add("key", shape.tokens * shape.key_width * element);
     stash.add("value", shape.tokens * shape.value_width * element);
   }
-  stash.add("attention output", shape.tokens * shape.output_width * element);
+  // Attention's gradient reads the output in 16 bits, the projection's a narrow copy of it.
+  const std::int64_t output = shape.tokens * shape.output_width;
+  const bool narrow = builder.quantisation().on();
+  if (narrow)
+    stash.add("projection input", builder.kept_input(output));
+  if (!narrow || !(attention_again || exchanged))
+    stash.add("attention output", output * element);
   if (attention_again)
     return;
   if (exchanged) {
     // Attention keeps what it worked on, whole sequences of its heads; the projection its own
     // input.
     stash.add("key and value copies", (exchanged_key_values(shape) - key_values(shape)) * element);
-    stash.add("output before all-to-all", shape.tokens * shape.output_width * element);
+    stash.add("output before all-to-all", output * element);
   }
   if (shape.flash) {
     stash.add("softmax statistics", 4 * shape.statistics);

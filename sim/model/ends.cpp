@@ -14,6 +14,7 @@ Linear logits(const BlockBuilder& builder) {
   layer.n = shape.vocabulary;
   layer.k = shape.hidden;
   layer.rows = shape.tokens;
+  layer.never_narrow = true;
   return layer;
 }
 

@@ -105,6 +105,10 @@ Operator exchange(const BlockBuilder& builder,
   }
   transfer.elements *= builder.shape().hidden;
   Operator op = builder.collective(transfer, pass);
+  // DeepEP sends 8-bit tokens to the experts, with a scale for every 128 numbers.
+  const BlockContext& context = builder.context();
+  if (to_experts && context.dispatcher == "deepep" && context.precision.recipe == "blockwise")
+    op.payload = Bytes{builder.quantisation().bytes(transfer.elements)};
   op.copies = routed.all_gather ? 1 : builder.model().experts_per_token;
   return op;
 }
@@ -244,7 +248,7 @@ void moe_stash(const BlockBuilder& builder, const Recomputation& again, StashLis
   const std::int64_t scores = routed.tokens * builder.model().experts * kScoreBytes;
   stash.add("router logits", scores);
   stash.add("router probabilities", scores);
-  stash.add("expert input", routed.rows * shape.hidden * shape.element);
+  stash.add("expert input", builder.kept_input(routed.rows * shape.hidden));
   stash.add("routing weights", routed.rows * kScoreBytes);
   mlp_stash(builder, routed_experts(builder, routed), again.moe_activation, stash);
   if (builder.model().shared_ffn > 0 && !again.shared_experts)

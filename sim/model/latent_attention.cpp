@@ -82,10 +82,10 @@ void latent_up(BlockBuilder& builder) {
   const std::int64_t tokens = builder.shape().split_tokens;
   if (model.q_lora_rank > 0)
     builder.inner_norm("query norm", model.q_lora_rank, tokens * model.q_lora_rank);
-  builder.gather(query_up(builder).k);
+  builder.gather_input(query_up(builder));
   builder.linear(query_up(builder));
   builder.inner_norm("key value norm", model.kv_lora_rank, tokens * model.kv_lora_rank);
-  builder.gather(model.kv_lora_rank);
+  builder.gather_input(key_value_up(builder));
   builder.linear(key_value_up(builder));
   builder.elementwise("rotary", {rotary_elements(builder), 0});
 }
@@ -119,8 +119,8 @@ void latent_stash(const BlockBuilder& builder, const Recomputation& again, Stash
   if (again.latent_up) {
     stash.add("rotary key", shape.tokens * model.qk_rope_dim * shape.element);
   } else {
-    stash.add("query norm output", query);
-    stash.add("key value norm output", key_value);
+    stash.add("query norm output", builder.kept_input(shape.split_tokens * model.q_lora_rank));
+    stash.add("key value norm output", builder.kept_input(shape.split_tokens * model.kv_lora_rank));
   }
 }
 

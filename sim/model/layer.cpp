@@ -76,11 +76,13 @@ std::vector<Stash> layer_stash(const BlockBuilder& builder, bool experts) {
     return stash.take();
   }
   stash.add("norm 1 input", hidden_state);
-  stash.add("qkv input", again.norms ? 0 : hidden_state);
+  stash.add("qkv input", again.norms ? 0 : builder.kept_input(shape.split()));
   attention_stash(builder, again, stash);
   stash.add("attention dropout mask", mask);
   stash.add("norm 2 input", hidden_state);
-  stash.add(experts ? "experts input" : "mlp input", again.norms ? 0 : hidden_state);
+  // The router reads the hidden state in 16 bits.
+  const std::int64_t mlp_input = experts ? hidden_state : builder.kept_input(shape.split());
+  stash.add(experts ? "experts input" : "mlp input", again.norms ? 0 : mlp_input);
   if (experts)
     moe_stash(builder, again, stash);
   else if (!again.mlp)

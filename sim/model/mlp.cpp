@@ -69,7 +69,7 @@ Mlp dense_mlp(const BlockBuilder& builder) {
 
 void mlp_forward(BlockBuilder& builder, const Mlp& mlp) {
   if (mlp.up.split == WeightSplit::kColumns)
-    builder.gather(mlp.up.k);
+    builder.gather_input(mlp.up);
   builder.linear(mlp.up);
   activation(builder, mlp);
   builder.linear(mlp.down);
@@ -99,7 +99,7 @@ void mlp_stash(const BlockBuilder& builder,
     stash.add(mlp.names->up_output, bytes);
   }
   if (!activation_again)
-    stash.add(mlp.names->activation_output, bytes);
+    stash.add(mlp.names->activation_output, builder.kept_input(mlp.width));
 }
 
 }  // namespace foretrain

@@ -39,6 +39,10 @@ const Operator& OperatorGraph::at(Vertex vertex) const {
   return graph_[index(vertex)];
 }
 
+Operator& OperatorGraph::at(Vertex vertex) {
+  return graph_[index(vertex)];
+}
+
 OperatorGraph::Vertex OperatorGraph::size() const {
   return static_cast<Vertex>(boost::num_vertices(graph_));
 }

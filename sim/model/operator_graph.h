@@ -19,6 +19,7 @@ class OperatorGraph {
   Vertex add(const Operator& op, const std::vector<Vertex>& waits_for);
 
   const Operator& at(Vertex vertex) const;
+  Operator& at(Vertex vertex);
   Vertex size() const;
 
   /// A topological order: of the operators that are ready, the lowest number first. `inputs` of the

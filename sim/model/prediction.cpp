@@ -35,7 +35,7 @@ void join(BlockBuilder& builder) {
   builder.norm("embedding norm", false);
   builder.norm("state norm", false);
   builder.elementwise("join", {4 * shape.split(), 0});
-  builder.gather(2 * shape.hidden);
+  builder.gather_input(projection(builder));
   builder.linear(projection(builder));
   if (shape.tp > 1)
     builder.then(gather_columns(builder, builder.forward_pass()));
@@ -78,7 +78,8 @@ std::vector<Stash> prediction_stash(const BlockBuilder& builder) {
   stash.push_back({"state norm input", hidden_state});
   if (recomputation(builder.context()).block)
     return stash;
-  stash.push_back({"join projection input", 2 * hidden_state});
+  stash.push_back(
+      {"join projection input", Bytes{builder.kept_input(2 * builder.shape().split())}});
   const std::vector<Stash> layer =
       has_experts(builder) ? moe_layer_stash(builder) : dense_stash(builder);
   stash.insert(stash.end(), layer.begin(), layer.end());

@@ -39,7 +39,7 @@ std::int64_t query_key(const BlockShape& shape) {
 
 void projections(BlockBuilder& builder) {
   const BlockShape& shape = builder.shape();
-  builder.gather(shape.hidden);
+  builder.gather_input(qkv(builder));
   builder.linear(qkv(builder));
   if (builder.model().qk_norm)
     builder.inner_norm("query key norm", 2 * builder.model().head_dim, query_key(shape));

@@ -145,6 +145,7 @@ std::string report_json(const StepReport& report) {
     add_times(json, report);
   }
   json["peak_tflops"] = report.peak_tflops;
+  json["peak_precision"] = report.peak_precision;
   json["flops_per_token"] = report.flops_per_token;
   json["flops_convention"] = report.flops_convention;
   json["parameters"] = report.parameters;

@@ -75,7 +75,7 @@ std::string fact(const std::string& title, const std::string& first, const std::
 
 std::string mfu_line(const StepReport& report) {
   std::string rest = human_count(report.tflops_per_gpu) + " TFLOP/s per GPU of " +
-                     human_count(report.peak_tflops) + " dense (FLOPs counted " +
+                     human_count(report.peak_tflops) + " " + report.peak_precision + " (FLOPs " +
                      report.flops_convention + ", " + human_count(report.flops_per_token) +
                      "FLOP/token)";
   std::string text = fact("MFU", percent(report.mfu), rest);

@@ -3,9 +3,9 @@
 namespace foretrain {
 namespace {
 
-constexpr std::string_view kPresets[] = {"bf16", "fp16", "fp8"};
+constexpr std::string_view kPresets[] = {"bf16", "fp16", "fp8", "nvfp4"};
 constexpr std::string_view kOptimizers[] = {"adamw", "adam", "sgd"};
-constexpr std::string_view kFp8Recipes[] = {"delayed", "tensorwise", "blockwise", "mxfp8"};
+constexpr std::string_view kRecipes[] = {"delayed", "tensorwise", "blockwise", "mxfp8", "nvfp4"};
 
 void read_precision(JsonCursor& at, PrecisionSpec& precision) {
   if (at.is_string()) {
@@ -20,11 +20,20 @@ void read_precision(JsonCursor& at, PrecisionSpec& precision) {
     precision =
         precision_preset(std::string(kDataTypes[static_cast<std::size_t>(precision.compute)]));
   }
-  if (at.read("recipe", precision.recipe, kFp8Recipes) && precision.compute != DataType::kFp8) {
-    at.member("recipe")->fault("only fp8 has a recipe", "leave it out");
+  const bool fp4 = precision.compute == DataType::kNvfp4;
+  if (!at.read("recipe", precision.recipe, kRecipes)) {
+    // the compute type's own
+  } else if (!is_narrow(precision.compute)) {
+    at.member("recipe")->fault("only fp8 and nvfp4 have a recipe", "leave it out");
+  } else if (fp4 != (precision.recipe == "nvfp4")) {
+    at.member("recipe")->fault(
+        "recipe " + precision.recipe + " is not one of " + (fp4 ? "nvfp4" : "fp8"),
+        fp4 ? "nvfp4" : "delayed, tensorwise, blockwise or mxfp8");
   }
   read_word(at, "attention", kDataTypes, precision.attention);
-  read_word(at, "params", kDataTypes, precision.params);
+  if (read_word(at, "params", kDataTypes, precision.params) && is_narrow(precision.params)) {
+    precision.param_gather = precision.params;  // what is stored is what is gathered
+  }
   read_word(at, "grads", kDataTypes, precision.grads);
   read_word(at, "moments", kDataTypes, precision.moments);
   read_word(at, "param_gather", kDataTypes, precision.param_gather);
@@ -59,6 +68,7 @@ PrecisionSpec precision_preset(const std::string& name) {
     precision.recipe = "tensorwise";
   } else if (name == "nvfp4") {
     precision.compute = DataType::kNvfp4;
+    precision.recipe = "nvfp4";
   }
   return precision;
 }

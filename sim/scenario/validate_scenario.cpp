@@ -205,10 +205,26 @@ void check_sharding(const Scenario& scenario, Rules& rules) {
 
 void check_precision(const Scenario& scenario, Rules& rules) {
   const GpuSpec& gpu = scenario.cluster.hardware.gpu;
-  if (scenario.training.dtype.compute == DataType::kFp8 &&
-      rules.sound({"/training/dtype", "/cluster/topology"}) &&
-      gpu.fp8_dense.flops_per_second == 0) {
-    rules.fault("/training/dtype", gpu.display_name + " has no fp8", "bf16 or fp16");
+  const PrecisionSpec& types = scenario.training.dtype;
+  if (!rules.sound({"/training/dtype", "/cluster/topology"})) {
+    return;
+  }
+  const bool fp8 = gpu.fp8_dense.flops_per_second > 0;
+  const bool fp4 = gpu.nvfp4_dense.flops_per_second > 0;
+  const std::string otherwise = fp8 ? "bf16, fp16 or fp8" : "bf16 or fp16";
+  if (types.compute == DataType::kFp8 && !fp8) {
+    rules.fault("/training/dtype", gpu.display_name + " has no fp8", otherwise);
+  } else if (types.compute == DataType::kNvfp4 && !fp4) {
+    rules.fault("/training/dtype", gpu.display_name + " has no nvfp4", otherwise);
+  } else if (types.recipe == "mxfp8" && !fp4) {
+    rules.fault("/training/dtype/recipe",
+                gpu.display_name + " does not scale blocks of 32 in its tensor cores",
+                "delayed, tensorwise or blockwise");
+  }
+  if (is_narrow(types.params) && !is_narrow(types.compute)) {
+    rules.fault("/training/dtype/params",
+                "narrow weights are for GEMMs that compute in fp8",
+                "bf16, fp16 or fp32, or compute in fp8");
   }
 }
 

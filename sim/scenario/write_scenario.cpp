@@ -44,7 +44,7 @@ bool same(const PrecisionSpec& a, const PrecisionSpec& b) {
 
 Json dtype_json(const PrecisionSpec& precision) {
   const std::string name = word(kDataTypes, precision.compute);
-  const bool short_form = name == "bf16" || name == "fp16" || name == "fp8";
+  const bool short_form = name != "fp32";
   if (short_form && same(precision, precision_preset(name))) {
     return name;
   }

@@ -1,5 +1,6 @@
 #include "sim/base/format.h"
 #include "sim/lower/vocabulary.h"
+#include "sim/scenario/sections.h"
 #include "sim/simulate/parts.h"
 
 #include <algorithm>
@@ -11,25 +12,12 @@ namespace foretrain {
 namespace {
 
 std::string_view sharding_name(Sharding sharding) {
-  switch (sharding) {
-    case Sharding::kNone:
-      return "no sharding";
-    case Sharding::kZero1:
-      return "zero1";
-    case Sharding::kZero2:
-      return "zero2";
-    case Sharding::kZero3:
-      return "zero3";
-  }
-  return "";
+  return sharding == Sharding::kNone ? "no sharding"
+                                     : kShardings[static_cast<std::size_t>(sharding)];
 }
 
 std::string_view type_name(DataType type) {
-  return type == DataType::kBf16   ? "bf16"
-         : type == DataType::kFp16 ? "fp16"
-         : type == DataType::kFp32 ? "fp32"
-         : type == DataType::kFp8  ? "fp8"
-                                   : "nvfp4";
+  return kDataTypes[static_cast<std::size_t>(type)];
 }
 
 std::string recompute_name(const RecomputeSpec& recompute) {
@@ -57,8 +45,10 @@ ReportHeader header_of(const Scenario& scenario) {
   header.cluster = with_commas(scenario.cluster.gpus) + " " + hardware.gpu.display_name + " (" +
                    with_commas(nodes) + (nodes == 1 ? " node x " : " nodes x ") +
                    std::to_string(hardware.gpus_per_node) + ", " + hardware.network_name + ")";
-  header.precision = std::string(type_name(scenario.training.dtype.compute)) + " · " +
-                     with_commas(scenario.training.sequence_length) + " " +
+  const PrecisionSpec& types = scenario.training.dtype;
+  const bool named = !types.recipe.empty() && types.recipe != type_name(types.compute);
+  header.precision = std::string(type_name(types.compute)) + (named ? " " + types.recipe : "") +
+                     " · " + with_commas(scenario.training.sequence_length) + " " +
                      plural("token", scenario.training.sequence_length) + " x " +
                      with_commas(scenario.training.global_batch_size) + " " +
                      plural("sequence", scenario.training.global_batch_size);
@@ -300,8 +290,9 @@ void add_rates(const Scenario& scenario,
   const double step = seconds(report.step_time);
   const auto tokens = static_cast<double>(facts.tokens);
   const auto gpus = static_cast<double>(scenario.cluster.gpus);
+  const DataType compute = scenario.training.dtype.compute;
   const double peak =
-      static_cast<double>(scenario.cluster.hardware.gpu.bf16_dense.flops_per_second);
+      static_cast<double>(dense_peak(scenario.cluster.hardware.gpu, compute).flops_per_second);
   const double recomputed = static_cast<double>(facts.recomputed_flops) / tokens;
   const auto flops = [&](FlopsConvention which) {
     return flops_per_token(scenario.model,
@@ -325,6 +316,7 @@ void add_rates(const Scenario& scenario,
   report.mfu = utilisation(convention);
   report.hfu = report.mfu_hardware;
   report.peak_tflops = peak / 1e12;
+  report.peak_precision = std::string(type_name(compute)) + " dense";
   report.parameters = count_parameters(scenario.model).total;
 }
 
@@ -356,6 +348,11 @@ void add_words(const Scenario& scenario, StepReport& report) {
                              (scenario.costs.communication_free ? ", free communication" : ""));
   } else {
     report.assumed.push_back("attention " + scenario.stack.attention_kernel);
+  }
+  if (is_narrow(scenario.training.dtype.compute)) {
+    report.assumed.push_back(std::string(type_name(scenario.training.dtype.compute)) +
+                             " in linear layers; attention, embedding, router and logits in " +
+                             std::string(type_name(scenario.training.dtype.attention)));
   }
   if (degrees.dp > 1) {
     report.assumed.push_back("gradients reduced in " +

@@ -40,20 +40,31 @@ void parallelism(const Scenario& scenario, Refusals& refusals) {
                 "\"stage\" gathers chunk by chunk");
 }
 
-void software(const Scenario& scenario, Refusals& refusals) {
-  const auto narrow = [](DataType type) {
-    return type == DataType::kFp8 || type == DataType::kNvfp4;
-  };
-  const PrecisionSpec& types = scenario.training.dtype;
-  refusals.when(narrow(types.compute) || narrow(types.attention) || narrow(types.params) ||
-                    narrow(types.grads) || narrow(types.param_gather),
-                "/training/dtype",
-                "8-bit and 4-bit precision",
-                "bf16 and fp16 are simulated");
+void precision(const PrecisionSpec& types, Refusals& refusals) {
   refusals.when(types.compute == DataType::kFp32,
                 "/training/dtype",
                 "fp32 arithmetic",
+                "bf16, fp16, fp8 and nvfp4 are simulated");
+  refusals.when(is_narrow(types.attention) || types.attention == DataType::kFp32,
+                "/training/dtype/attention",
+                "attention in fp8, nvfp4 or fp32",
                 "bf16 and fp16 are simulated");
+  refusals.when(is_narrow(types.grads),
+                "/training/dtype/grads",
+                "gradients in fp8 or nvfp4",
+                "fp32 and bf16 are simulated");
+  refusals.when(types.params == DataType::kNvfp4,
+                "/training/dtype/params",
+                "weights stored in nvfp4",
+                "bf16 and fp8 are simulated");
+  refusals.when(types.param_gather == DataType::kNvfp4,
+                "/training/dtype/param_gather",
+                "parameters gathered in nvfp4",
+                "bf16 and fp8 are simulated");
+}
+
+void software(const Scenario& scenario, Refusals& refusals) {
+  precision(scenario.training.dtype, refusals);
   refusals.when(scenario.overlap.tp,
                 "/overlap/tp",
                 "overlapped tensor-parallel communication",

@@ -43,6 +43,7 @@ TEST(ReportJson, HasTheDocumentedKeys) {
                         "hfu",
                         "mfu_by_convention",
                         "peak_tflops",
+                        "peak_precision",
                         "flops_per_token",
                         "flops_convention",
                         "parameters",

@@ -76,6 +76,7 @@ StepReport sample_report() {
   report.header.scenario_json = R"({"name": "sample", "seed": 0, "parallelism": {"tp": 8}})";
   fill_times(report);
   report.peak_tflops = 989;
+  report.peak_precision = "bf16 dense";
   report.flops_per_token = 2.524e12;
   report.flops_convention = "causal";
   report.parameters = 405'853'388'800;

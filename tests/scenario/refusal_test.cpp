@@ -123,6 +123,32 @@ TEST(Refusal, SequencesBeyondLearnedPositions) {
                   "positions | at most 2048, or raise the model's n_positions"});
 }
 
+// H100 has no FP4 tensor cores, and with them came scales of blocks; A100 has no FP8 either.
+TEST(Refusal, PrecisionsThatTheGpuLacks) {
+  EXPECT_EQ(faults_of({"training.dtype=fp8"}), Lines{});
+  EXPECT_EQ(faults_of({"training.dtype=nvfp4"}),
+            Lines{"/training/dtype | H100 SXM has no nvfp4 | bf16, fp16 or fp8"});
+  EXPECT_EQ(faults_of({R"(training.dtype={"compute":"fp8","recipe":"mxfp8"})"}),
+            Lines{"/training/dtype/recipe | H100 SXM does not scale blocks of 32 in its tensor "
+                  "cores | delayed, tensorwise or blockwise"});
+  EXPECT_EQ(faults_of({"training.dtype=fp8", "cluster.topology=dgx-a100-hdr200"}),
+            Lines{"/training/dtype | A100 80GB SXM has no fp8 | bf16 or fp16"});
+  const std::string b200 = "cluster.topology=dgx-b200-ndr400";
+  EXPECT_EQ(faults_of({"training.dtype=nvfp4", b200}), Lines{});
+  EXPECT_EQ(faults_of({R"(training.dtype={"compute":"fp8","recipe":"mxfp8"})", b200}), Lines{});
+}
+
+TEST(Refusal, RecipesOfAnotherPrecision) {
+  EXPECT_EQ(faults_of({R"(training.dtype={"compute":"bf16","recipe":"delayed"})"}),
+            Lines{"/training/dtype/recipe | only fp8 and nvfp4 have a recipe | leave it out"});
+  EXPECT_EQ(faults_of({R"(training.dtype={"compute":"fp8","recipe":"nvfp4"})"}),
+            Lines{"/training/dtype/recipe | recipe nvfp4 is not one of fp8 | delayed, tensorwise, "
+                  "blockwise or mxfp8"});
+  EXPECT_EQ(faults_of({R"(training.dtype={"params":"fp8"})"}),
+            Lines{"/training/dtype/params | narrow weights are for GEMMs that compute in fp8 | "
+                  "bf16, fp16 or fp32, or compute in fp8"});
+}
+
 TEST(Refusal, TensorParallelismBeyondTheHeads) {
   EXPECT_EQ(faults_of({"parallelism.tp=16"}),
             Lines{"/parallelism/tp | 16 does not divide 8 key/value heads | largest tp here: 8, or "
