@@ -43,8 +43,11 @@ constexpr PublishedHardware kHardware[] = {
     {"B200-SXM", "", "dgx-b200-ndr400", "B200"},
     {"B200", "", "dgx-b200-ndr400", "B200"},
     {"B300", "", "dgx-b300-xdr800", "B300"},
-    {"GB200", "", "gb200-nvl72", "GB200", 2450, true},
-    {"GB300", "", "gb300-nvl72", "GB300", 0, true},
+    // Whole domains of 72, else 64 GPUs of each: layouts of powers of two are placed so.
+    {"GB200", "", "gb200-nvl72", "GB200", 2450, true, 72},
+    {"GB200", "", "gb200-nvl72-64", "GB200", 2450, true},
+    {"GB300", "", "gb300-nvl72", "GB300", 0, true, 72},
+    {"GB300", "", "gb300-nvl72-64", "GB300", 0, true},
 };
 
 // Sizes that no column holds are those of the published config.json.
@@ -96,7 +99,8 @@ std::span<const ModelSpelling> model_spellings() {
 const PublishedHardware* hardware_of(const PublishedRow& row) {
   for (const PublishedHardware& hardware : kHardware) {
     if (row.gpu == hardware.gpu &&
-        row.internode_bw_note.find(hardware.network) != std::string::npos) {
+        row.internode_bw_note.find(hardware.network) != std::string::npos &&
+        row.gpus.value_or(1) % hardware.multiple_of == 0) {
       return &hardware;
     }
   }

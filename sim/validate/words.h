@@ -2,6 +2,7 @@
 
 #include "sim/validate/published_row.h"
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,9 +31,10 @@ struct PublishedHardware {
   std::string_view gpu;      ///< what the gpu column holds
   std::string_view network;  ///< what internode_bw_note holds as well, or ""
   std::string_view topology;
-  std::string_view label;     ///< of the GPU
-  double peak_tflops = 0;     ///< dense 16-bit, for rows that publish a utilisation
-  bool network_told = false;  ///< else runs of several nodes assume it
+  std::string_view label;        ///< of the GPU
+  double peak_tflops = 0;        ///< dense 16-bit, for rows that publish a utilisation
+  bool network_told = false;     ///< else runs of several nodes assume it
+  std::int64_t multiple_of = 1;  ///< for runs on so many GPUs and multiples of it
 };
 
 /// Models by the beginning of their name.

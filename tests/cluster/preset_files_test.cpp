@@ -134,6 +134,8 @@ TEST(Presets, EachGpuGetsItsShareOfTheNics) {
                                 Share{"h100-96gb-500w-400", 50.0},
                                 Share{"dgx-b300-xdr800", 100.0},
                                 Share{"gb300-nvl72", 100.0},
+                                Share{"gb200-nvl72-64", 50.0},
+                                Share{"gb300-nvl72-64", 100.0},
                                 Share{"dgx2-v100", 6.25},
                                 Share{"dgx1-v100", 6.25}}) {
     const TopologySpec spec = read(expected.name);

@@ -52,6 +52,16 @@ TEST(Words, EveryHardwareIsUsedAndExists) {
   }
 }
 
+// A group of 64 ranks lies in one domain of 72 only where 64 GPUs of each are used.
+TEST(Words, JobsOfPowersOfTwoUsePartOfADomain) {
+  PublishedRow row;
+  row.gpu = "GB200";
+  row.gpus = 256;
+  EXPECT_EQ(hardware_of(row)->topology, "gb200-nvl72-64");
+  row.gpus = 144;
+  EXPECT_EQ(hardware_of(row)->topology, "gb200-nvl72");
+}
+
 TEST(Words, EveryModelIsUsed) {
   std::set<const ModelSpelling*> used;
   each_row([&](const PublishedRow& row) { used.insert(model_spelling_of(row)); });
