@@ -22,6 +22,7 @@ struct SimulateOptions {
   std::vector<std::int64_t> trace_ranks;  ///< empty: one rank per pipeline stage of replica 0
   /// Steps and memory only: one run, its idle time not split, no critical path, no stragglers.
   bool times_only = false;
+  bool memory_only = false;  ///< nothing runs: the report holds memory's peak and verdict alone
   /// Called, where set, before each run of the program with the number of runs behind it.
   std::function<void(int done, int total)> progress;
 };

@@ -172,22 +172,6 @@ std::vector<StageReport> stages_of(const Scenario& scenario,
   return stages;
 }
 
-void add_memory(const Scenario& scenario, StepReport& report) {
-  std::int64_t reserved = 0;
-  for (const StageReport& stage : report.stages) {
-    if (stage.memory.peak > report.memory_peak) {
-      report.memory_peak = stage.memory.peak;
-      report.memory_peak_stage = stage.pp_rank;
-      reserved = stage.memory.reserved;
-    }
-  }
-  report.memory_capacity = scenario.cluster.hardware.gpu.memory_reported.value;
-  report.context_bytes = kContextBytes;
-  report.fits = report.memory_peak + kContextBytes > report.memory_capacity ? Fit::kNo
-                : reserved > report.memory_capacity                         ? Fit::kBorderline
-                                                                            : Fit::kYes;
-}
-
 /// What the verdict hangs on, and a sharding that saved nothing.
 void add_memory_notes(const Scenario& scenario, const StepFacts& facts, StepReport& report) {
   const MemoryPlan& heaviest = facts.memory[static_cast<std::size_t>(report.memory_peak_stage)];
@@ -369,6 +353,22 @@ void add_words(const Scenario& scenario, StepReport& report) {
 
 }  // namespace
 
+void judge_memory(const Scenario& scenario, const StepFacts& facts, StepReport& report) {
+  std::int64_t reserved = 0;
+  for (std::size_t rank = 0; rank < facts.memory.size(); ++rank) {
+    if (facts.memory[rank].peak > report.memory_peak) {
+      report.memory_peak = facts.memory[rank].peak;
+      report.memory_peak_stage = static_cast<std::int32_t>(rank);
+      reserved = facts.memory[rank].reserved;
+    }
+  }
+  report.memory_capacity = scenario.cluster.hardware.gpu.memory_reported.value;
+  report.context_bytes = kContextBytes;
+  report.fits = report.memory_peak + kContextBytes > report.memory_capacity ? Fit::kNo
+                : reserved > report.memory_capacity                         ? Fit::kBorderline
+                                                                            : Fit::kYes;
+}
+
 StepReport assemble_report(const Scenario& scenario,
                            const Lowered& lowered,
                            const Program& program,
@@ -383,7 +383,7 @@ StepReport assemble_report(const Scenario& scenario,
   add_rates(scenario, lowered.facts, convention, report);
   report.breakdown = breakdown_of(means, report.step_time, idle);
   report.stages = stages_of(scenario, lowered.facts, program, timeline, report.step_time);
-  add_memory(scenario, report);
+  judge_memory(scenario, lowered.facts, report);
   add_memory_notes(scenario, lowered.facts, report);
   add_network(lowered.facts, means, report);
   report.steps = statistics_of(timeline);

@@ -73,6 +73,9 @@ std::vector<StragglerCost> straggler_costs(const Scenario& scenario,
                                            const RunOptions& options,
                                            RunCount& runs);
 
+/// The heaviest stage's peak against a GPU's capacity.
+void judge_memory(const Scenario& scenario, const StepFacts& facts, StepReport& report);
+
 StepReport assemble_report(const Scenario& scenario,
                            const Lowered& lowered,
                            const Program& program,

@@ -150,12 +150,16 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
   if (!lowered) {
     return tl::unexpected(std::move(lowered.error()));
   }
+  Simulation simulation;
+  if (options.memory_only) {
+    judge_memory(scenario, lowered->facts, simulation.report);
+    return simulation;
+  }
   Program folded = fold(lowered->program).program;
   RunOptions run_options;
   run_options.evaluator = options.evaluator;
   run_options.measured_steps = options.steps;
 
-  Simulation simulation;
   RunCount runs = count_runs(scenario, options, lowered->program, folded, run_options);
   runs.next();
   simulation.group_sizes = group_sizes_of(lowered->program);

@@ -80,32 +80,34 @@ class RowRun {
   /// Where no way to recompute fits, the first stands: the run did take place.
   void simulate_first_that_fits(const RowScenario& mapped) {
     if (mapped.tries.empty()) {
-      simulate_with(mapped.settings, "");
+      simulate_row(read_settings(mapped.settings));
       return;
     }
-    std::optional<ValidatedRow> first;
+    std::optional<ReadRow> first;
     for (const RecomputeTry& attempt : mapped.tries) {
       std::vector<std::string> settings = mapped.settings;
       settings.insert(settings.end(), attempt.settings.begin(), attempt.settings.end());
-      const ValidatedRow before = result_;
-      const std::optional<Scenario> scenario_before = scenario_;
-      simulate_with(std::move(settings), attempt.assumed);
-      const bool simulated = result_.simulated_s.has_value();
-      if (simulated && result_.fits != Fit::kNo) {
+      ReadRow read = read_settings(std::move(settings));
+      read.assumed.push_back(attempt.assumed);
+      if (read.scenario && fits_in_memory(*read.scenario)) {
+        simulate_row(std::move(read));
         return;
       }
-      if (!first) {
-        first = result_;
-      } else {
-        scenario_ = scenario_before;
+      if (!first || (!first->scenario && read.scenario)) {
+        first = std::move(read);
       }
-      result_ = before;
     }
-    result_ = *first;
+    simulate_row(*std::move(first));
   }
 
-  void simulate_with(std::vector<std::string> settings, const std::string& recomputation) {
-    ReadRow read = read_settings(std::move(settings));
+  static bool fits_in_memory(const Scenario& scenario) {
+    SimulateOptions options;
+    options.memory_only = true;
+    const Expected<Simulation> simulation = simulate(scenario, options);
+    return simulation && simulation->report.fits != Fit::kNo;
+  }
+
+  void simulate_row(ReadRow read) {
     if (!read.scenario) {
       skip(read.reason, read.detail);
       return;
@@ -127,9 +129,6 @@ class RowRun {
     result_.memory_peak = report.memory_peak;
     result_.memory_capacity = report.memory_capacity;
     result_.assumed.insert(result_.assumed.end(), read.assumed.begin(), read.assumed.end());
-    if (!recomputation.empty()) {
-      result_.assumed.push_back(recomputation);
-    }
     result_.layout = layout_of(*read.scenario);
     result_.sweep = sweep_of(*read.scenario);
     scenario_ = std::move(read.scenario);

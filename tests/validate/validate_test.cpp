@@ -139,6 +139,13 @@ TEST(Validate, TimesOnlyChangesNoTime) {
   EXPECT_EQ(fast.breakdown.compute, full.breakdown.compute);
   EXPECT_TRUE(fast.critical_path.empty());
   EXPECT_EQ(runs, 1);
+  SimulateOptions still;
+  still.memory_only = true;
+  const StepReport memory = simulate(scenario, still)->report;
+  EXPECT_EQ(memory.memory_peak, full.memory_peak);
+  EXPECT_EQ(memory.memory_peak_stage, full.memory_peak_stage);
+  EXPECT_EQ(memory.memory_capacity, full.memory_capacity);
+  EXPECT_EQ(memory.fits, full.fits);
 }
 
 /// Whether a row can be simulated, without doing it; else why not.
