@@ -2,13 +2,6 @@
 
 namespace foretrain {
 
-namespace {
-
-/// Activations are read, and scanned, in 16 bits.
-constexpr std::int64_t kWideBytes = 2;
-
-}  // namespace
-
 Quantisation::Quantisation(const BlockContext& context) {
   const PrecisionSpec& types = context.precision;
   on_ = is_narrow(types.compute);
