@@ -1,0 +1,116 @@
+#include "tests/support/small_experts.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+/// Rule: jobs that people have run and reported come out in the order they saw.
+namespace foretrain {
+namespace {
+
+using test::report_with;
+
+// torchtitan's benchmark of December 2024, table 2: Llama 3.1 8B on 8 H100 of 96 GB, full
+// recomputation, weights sharded over all eight: 83.9, 84.2, 84.0 and 84.5 GiB from 32k tokens at
+// cp 1 to 256k at cp 8. A GPU holds as many tokens in each.
+TEST(KnownJobs, MemoryIsFlatAlongTheContextParallelLadder) {
+  const auto peak = [](std::int64_t cp) {
+    const std::string text = R"({"name": "ladder", "model": "llama3-8b",
+      "cluster": {"topology": "h100-96gb-500w-400", "gpus": 8},
+      "training": {"sequence_length": )" +
+                             std::to_string(32768 * cp) + R"(, "global_batch_size": )" +
+                             std::to_string(8 / cp) + R"(}, "parallelism": {"sharding": "zero3",
+      "cp": )" + std::to_string(cp) +
+                             R"(}, "recompute": {"mode": "full"}, "stack": "torchtitan-2024"})";
+    return static_cast<double>(report_with(text, {}).memory_peak);
+  };
+  const double first = peak(1);
+  for (const std::int64_t cp : {2, 4, 8}) {
+    EXPECT_NEAR(peak(cp) / first, 1.0, 0.02) << "cp " << cp;
+  }
+  EXPECT_NEAR(first / (83.9 * 1073741824.0), 1.0, 0.15);
+}
+
+// NVIDIA/Megatron-LM#756: Mixtral 8x7B on 16 H100, 128 sequences of 2,048: tp 4 about 130 TFLOP/s
+// a GPU, ep 8 with grouped GEMMs and tp 2 230 to 240.
+TEST(KnownJobs, ExpertParallelismBeatsTensorParallelismForMixtral) {
+  constexpr const char* kMixtral = R"({"name": "mixtral", "model": "mixtral-8x7b",
+    "cluster": {"topology": "dgx-h100-ndr400", "gpus": 16},
+    "training": {"sequence_length": 2048, "global_batch_size": 128},
+    "recompute": {"mode": "selective"}})";
+  const StepReport tensor =
+      report_with(kMixtral, {"parallelism.tp=4", "parallelism.etp=4", "parallelism.pp=4"});
+  const StepReport experts = report_with(kMixtral, {"parallelism.tp=2", "parallelism.ep=8"});
+  const double gain = experts.tflops_per_gpu / tensor.tflops_per_gpu;
+  EXPECT_GE(gain, 1.5);
+  EXPECT_LE(gain, 2.5);
+}
+
+// DeepSpeed#2928: an 80B model under ZeRO-3 reached 90 TFLOP/s on A100s with 340 Gb/s a node; BLOOM
+// 176B with tensor and pipeline parallelism 150 on 140 Gb/s.
+TEST(KnownJobs, OnASlowNetworkPipelinesBeatShardedWeights) {
+  constexpr const char* kSlow = R"({"name": "slow", "model": "gpt3-175b",
+    "cluster": {"topology": "a100-4x100-opa", "gpus": 384},
+    "training": {"sequence_length": 2048, "global_batch_size": 1536},
+    "recompute": {"mode": "full"}, "stack": "megatron-2022"})";
+  const StepReport sharded = report_with(kSlow, {"parallelism.sharding=zero3"});
+  const StepReport pipeline = report_with(kSlow, {"parallelism.tp=8", "parallelism.pp=12"});
+  EXPECT_GT(pipeline.tflops_per_gpu, 1.2 * sharded.tflops_per_gpu);
+}
+
+// mlc-ai/pith-train#40: Qwen3 30B-A3B on 64 H100, pp 4, ep 8, 1,024 sequences of 4,096: shards over
+// all ranks 293 k tokens/s and 48.3 GB, hybrid shards 392 k and 53.9 GB.
+TEST(KnownJobs, HybridShardsBeatShardsOverNodes) {
+  constexpr const char* kQwen = R"({"name": "qwen", "model": "qwen3-30b-a3b",
+    "cluster": {"topology": "dgx-h100-ndr400", "gpus": 64},
+    "training": {"sequence_length": 4096, "global_batch_size": 1024},
+    "parallelism": {"pp": 4, "ep": 8, "sharding": "zero3"}, "stack": "torchtitan-2025"})";
+  const StepReport all = report_with(kQwen, {});
+  const StepReport hybrid = report_with(kQwen, {"parallelism.shard_group=8"});
+  EXPECT_GT(hybrid.tokens_per_s, 1.1 * all.tokens_per_s);
+  EXPECT_GT(hybrid.memory_peak, all.memory_peak);
+}
+
+TEST(KnownJobs, ExpertsFoldIntoTheRanksOfAStage) {
+  // pytorch/torchtitan#4831: 8 GPUs, tp 2 x cp 2 x dp 2: ep 4 and ep 8 are both legal, ep 3 is not;
+  // Megatron-Bridge#546: tp 4 with ep 4 on 4 GPUs is.
+  const auto faults = [](const std::vector<std::string>& sets) {
+    const Expected<Scenario> scenario = parse_scenario(test::kSmallExperts, ".", sets);
+    return scenario ? std::string() : scenario.error().list.front().pointer;
+  };
+  const std::vector<std::string> eight = {"cluster.gpus=8", "parallelism.tp=2", "parallelism.cp=2"};
+  const auto with = [&eight](const std::string& set) {
+    std::vector<std::string> sets = eight;
+    sets.push_back(set);
+    return sets;
+  };
+  EXPECT_EQ(faults(with("parallelism.ep=4")), "");
+  EXPECT_EQ(faults(with("parallelism.ep=8")), "");
+  EXPECT_EQ(faults(with("parallelism.ep=16")), "/parallelism/ep");
+  EXPECT_EQ(faults({"cluster.gpus=4", "parallelism.tp=4", "parallelism.ep=4"}), "");
+  // jzhang38/EasyContext#47: 2,999 tokens in zig-zag halves over cp 4.
+  const Expected<Scenario> odd = parse_scenario(
+      test::kSmallExperts, ".", {"parallelism.cp=4", "training.sequence_length=2999"});
+  ASSERT_FALSE(odd.has_value());
+  EXPECT_EQ(odd.error().list.front().pointer, "/training/sequence_length");
+  EXPECT_EQ(odd.error().list.front().hint, "nearest: 2992 or 3000 tokens");
+}
+
+// Megatron-LM#1784: a layer with experts keeps what its top-k experts and the permuted copies need,
+// not what a dense layer of the same width would.
+TEST(KnownJobs, ActivationsOfExpertsGrowWithTopK) {
+  const auto kept = [](const char* top_k) {
+    std::int64_t sum = 0;
+    for (const LayerActivation& tensor :
+         report_with(test::kSmallExperts, {"cluster.gpus=1", top_k}).layer_activations) {
+      sum += tensor.tensor.starts_with("expert") ? tensor.bytes : 0;
+    }
+    return sum;
+  };
+  EXPECT_EQ(kept("model.num_experts_per_tok=4"), 2 * kept("model.num_experts_per_tok=2"));
+}
+
+}  // namespace
+}  // namespace foretrain
