@@ -69,6 +69,9 @@ struct FsdpSpec {
   std::string unit = "layer";
   int prefetch = 1;
   bool reshard_after_forward = true;
+  /// Gradients are reduced after every "micro_batch", or after each "run" of a chunk's backwards:
+  /// at pp 1, or with 1f1b, once a step.
+  std::string reduction = "micro_batch";
 };
 
 struct Parallelism {

@@ -81,15 +81,16 @@ std::int64_t gathered_weights(const MemoryInputs& in, const RankHoldings& held) 
 /// Gradients that are not yet reduced beside those that are.
 std::int64_t sharded_gradients(const MemoryInputs& in, const RankHoldings& held) {
   const std::int64_t each = bytes_per_element(in.scenario.training.dtype.grads);
-  const bool by_unit = in.scenario.parallelism.sharding == Sharding::kZero3;
-  const bool by_micro_batch = in.scenario.stack.gradient_reduction == "micro_batch";
+  const Parallelism& degrees = in.scenario.parallelism;
+  const bool by_unit = degrees.sharding == Sharding::kZero3;
+  const bool by_micro_batch = by_unit ? degrees.fsdp.value_or(FsdpSpec{}).reduction == "micro_batch"
+                                      : in.scenario.stack.gradient_reduction == "micro_batch";
   // One unsharded chunk, bucket or unit accumulates while the one before it is being reduced.
-  const std::int64_t unsharded = by_unit || by_micro_batch
+  const std::int64_t unsharded = by_micro_batch
                                      ? 2 * held.largest_bucket
                                      : std::min<std::int64_t>(held.chunks, 2) * held.largest_chunk;
-  return std::min(
-      held.parameters.total() * each,
-      split(held.parameters, each, shard_span(in.scenario.parallelism)) + unsharded * each);
+  return std::min(held.parameters.total() * each,
+                  split(held.parameters, each, shard_span(degrees)) + unsharded * each);
 }
 
 }  // namespace

@@ -272,7 +272,7 @@ void StageBlocks::emit(Emission& emission, const std::vector<std::int32_t>& part
     for (const std::size_t part : units[unit]) {
       emit_part(emission, parts_[parts[part]]);
     }
-    if (sharded && emission.phase == Phase::kBackward) {
+    if (sharded && emission.phase == Phase::kReducingBackward) {
       reduce_unit(emission, unit);
     }
   }
@@ -298,7 +298,7 @@ const StageBlock& StageBlocks::get(std::int32_t stage,
                                    const LinkClass& links) {
   PartList order = parts_.of(stage, micro_batch);
   std::vector<RankParameters> parameters = parts_.parameters(stage);
-  if (phase == Phase::kBackward) {
+  if (phase != Phase::kForward) {
     std::reverse(order.begin(), order.end());
     std::reverse(parameters.begin(), parameters.end());
   }
@@ -326,7 +326,7 @@ const StageBlock& StageBlocks::get(std::int32_t stage,
     hooks.roots.push_back(emission.next());
     emit_task(emission, pass, {}, false);
   }
-  if (phase == Phase::kBackward) {
+  if (phase != Phase::kForward) {
     std::reverse(hooks.part_first.begin(), hooks.part_first.end());
     std::reverse(hooks.part_last.begin(), hooks.part_last.end());
   }

@@ -39,7 +39,8 @@ struct BlockFlops {
   Int128 recomputed = 0;
 };
 
-enum class Phase { kForward, kBackward };
+/// kReducingBackward: a backward after which zero3 reduces the gradients of its units.
+enum class Phase { kForward, kBackward, kReducingBackward };
 
 /// Builds blocks on demand; equal (parts, phase, link class) share one.
 class StageBlocks {

@@ -97,6 +97,12 @@ bool TemplateWriter::reduces_early() const {
   return in_.scenario.parallelism.sharding == Sharding::kZero2;
 }
 
+/// zero3: whether the backward at this position reduces its units' gradients.
+bool TemplateWriter::reduces_units(std::size_t position) const {
+  const FsdpSpec fsdp = in_.scenario.parallelism.fsdp.value_or(FsdpSpec{});
+  return gathers_units() && (fsdp.reduction == "micro_batch" || last_backward_of_run(position));
+}
+
 void TemplateWriter::reduce_when_due(const Action& action,
                                      std::size_t position,
                                      const ComputeCall& done) {

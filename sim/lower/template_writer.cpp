@@ -3,6 +3,13 @@
 #include <utility>
 
 namespace foretrain {
+namespace {
+
+/// Work classes of the two phases: calls that would be alike if every stage were.
+constexpr std::int32_t kForwardClass = 0;
+constexpr std::int32_t kBackwardClass = 1;
+
+}  // namespace
 
 TemplateWriter::TemplateWriter(const TemplateInputs& inputs, const LinkClass& links)
     : in_(inputs), links_(links), calls_(built_.body, inputs.vocabulary) {
@@ -16,6 +23,9 @@ TemplateWriter::TemplateWriter(const TemplateInputs& inputs, const LinkClass& li
     for (std::int32_t micro_batch = 0; micro_batch < versions; ++micro_batch) {
       chunk.forward.push_back(&in_.blocks.get(stage, micro_batch, Phase::kForward, links));
       chunk.backward.push_back(&in_.blocks.get(stage, micro_batch, Phase::kBackward, links));
+      chunk.reducing.push_back(
+          gathers_units() ? &in_.blocks.get(stage, micro_batch, Phase::kReducingBackward, links)
+                          : chunk.backward.back());
       chunk.stash.push_back(in_.parts.stash(stage, micro_batch) + in_.parts.logits(stage));
     }
   }
@@ -49,8 +59,9 @@ TemplateWriter::ComputeCall TemplateWriter::compute(const Action& action,
                                                     Phase phase,
                                                     std::optional<std::int32_t> received) {
   const Chunk& held = chunk(action.stage);
-  const std::vector<const StageBlock*>& blocks =
-      phase == Phase::kForward ? held.forward : held.backward;
+  const std::vector<const StageBlock*>& blocks = phase == Phase::kForward    ? held.forward
+                                                 : phase == Phase::kBackward ? held.backward
+                                                                             : held.reducing;
   const StageBlock& hooks =
       *blocks[blocks.size() > 1 ? static_cast<std::size_t>(action.micro_batch) : 0];
   ComputeCall now{calls_.append(hooks.block, hooks.launch), &hooks};
@@ -69,7 +80,7 @@ TemplateWriter::ComputeCall TemplateWriter::compute(const Action& action,
   blocking_.clear();
   calls_.last().stage = action.stage;
   calls_.last().micro_batch = action.micro_batch;
-  calls_.last().work_class = static_cast<std::int32_t>(phase);
+  calls_.last().work_class = phase == Phase::kForward ? kForwardClass : kBackwardClass;
   const BlockFlops& flops = in_.blocks.flops(hooks.block);
   built_.flops.model += flops.model;
   built_.flops.recomputed += flops.recomputed;
@@ -135,7 +146,7 @@ void TemplateWriter::forward(const Action& action) {
   }
 }
 
-void TemplateWriter::backward(const Action& action) {
+void TemplateWriter::backward(const Action& action, bool reducing) {
   std::optional<std::int32_t> received;
   const bool last = action.stage + 1 == in_.schedule.stages();
   if (!last && in_.schedule.owner(action.stage + 1) != links_.pp_rank) {
@@ -145,7 +156,8 @@ void TemplateWriter::backward(const Action& action) {
     calls_.last().stage = action.stage;
     calls_.last().micro_batch = action.micro_batch;
   }
-  const ComputeCall done = compute(action, Phase::kBackward, received);
+  const ComputeCall done =
+      compute(action, reducing ? Phase::kReducingBackward : Phase::kBackward, received);
   calls_.last().freed_bytes = stash(action).value;
   if (action.stage > 0 && in_.schedule.owner(action.stage - 1) != links_.pp_rank) {
     send(message(action, true), kPrevious, done, action);
@@ -158,7 +170,7 @@ BuiltTemplate TemplateWriter::write() {
     if (action.kind == ActionKind::kForward) {
       forward(action);
     } else {
-      backward(action);
+      backward(action, reduces_units(position));
       reduce_when_due(action, position, latest_);
     }
   }

@@ -22,12 +22,14 @@ void read_layers_per_stage(JsonCursor& section, std::vector<std::int64_t>& layer
 
 void read_fsdp(JsonCursor& at, FsdpSpec& fsdp) {
   constexpr std::string_view kUnits[] = {"layer", "stage", "model"};
+  constexpr std::string_view kReductions[] = {"micro_batch", "run"};
   if (!at.expect_object()) {
     return;
   }
   at.read("unit", fsdp.unit, kUnits);
   at.read("prefetch", fsdp.prefetch, {0, 1024});
   at.read("reshard_after_forward", fsdp.reshard_after_forward);
+  at.read("reduction", fsdp.reduction, kReductions);
   at.finish();
 }
 

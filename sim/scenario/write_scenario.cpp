@@ -99,7 +99,8 @@ Json parallelism_json(const Scenario& scenario) {
   if (p.fsdp) {
     json["fsdp"] = {{"unit", p.fsdp->unit},
                     {"prefetch", p.fsdp->prefetch},
-                    {"reshard_after_forward", p.fsdp->reshard_after_forward}};
+                    {"reshard_after_forward", p.fsdp->reshard_after_forward},
+                    {"reduction", p.fsdp->reduction}};
   }
   json["bucket_bytes"] = p.bucket_bytes;
   json["micro_batches"] = scenario.micro_batches();
