@@ -87,6 +87,12 @@ constexpr ModelSpelling kModels[] = {
     {"deepseek-v2", "deepseek_v2", kDeepSeekV2},
 };
 
+// Megatron-Bridge, performance recipes of DeepSeek-V3 for GB200 and H100.
+constexpr PublishedCut kCuts[] = {
+    {"DeepSeek-V3", 16, "Et*4|(t*4|)*14tmL"},
+    {"DeepSeek-V3", 32, "Et|(tt|)*30mL"},
+};
+
 }  // namespace
 
 std::span<const PublishedHardware> published_hardware() {
@@ -94,6 +100,9 @@ std::span<const PublishedHardware> published_hardware() {
 }
 std::span<const ModelSpelling> model_spellings() {
   return kModels;
+}
+std::span<const PublishedCut> published_cuts() {
+  return kCuts;
 }
 
 const PublishedHardware* hardware_of(const PublishedRow& row) {

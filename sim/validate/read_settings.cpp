@@ -42,6 +42,7 @@ struct Concession {
 };
 constexpr Concession kConcessions[] = {
     {"/overlap/tp", "overlap.tp=false", "overlap of tensor communication left out"},
+    {"/training/dtype/attention", "training.dtype.attention=bf16", "attention in bf16"},
 };
 
 }  // namespace

@@ -225,6 +225,9 @@ class RowMapper {
     if (!split || (!split->ends_as_layers && split->per_stage.empty())) {
       return;
     }
+    if (cut_as_published(*row_.pp * vpp)) {
+      return;
+    }
     if (split->ends_as_layers) {
       set("parallelism.embedding_and_loss_as_layers", "true");
       assume("embedding and loss counted as layers");
@@ -238,6 +241,22 @@ class RowMapper {
     assume("uneven stages");
   }
 
+  bool cut_as_published(std::int64_t chunks) {
+    const bool predicts = row_.notes.find("1 MTP layer") != std::string::npos;
+    for (const PublishedCut& cut : published_cuts()) {
+      if (cut.chunks == chunks && row_.model.starts_with(cut.model)) {
+        std::string layout(cut.layout);
+        if (!predicts) {
+          layout.erase(layout.find('m'), 1);
+        }
+        set("parallelism.layout", json_string(layout));
+        assume("layout " + layout);
+        return true;
+      }
+    }
+    return false;
+  }
+
   void recomputation() {
     if (!row_.recompute.empty()) {
       word(PublishedColumn::kRecompute, row_.recompute, "recompute", SkipReason::kParallelism);
@@ -249,7 +268,13 @@ class RowMapper {
       return;
     }
     try_recompute({"recompute.mode=none"}, "no recomputation");
-    if (row_.experts) {
+    if (row_.experts && row_.model.starts_with("DeepSeek")) {
+      try_recompute({R"(recompute={"mode": "modules", "modules": ["mla_up_proj"]})"},
+                    "latent projections recomputed");
+      try_recompute({R"(recompute={"mode": "modules", "modules": )"
+                     R"(["mla_up_proj", "layernorm", "moe_act"]})"},
+                    "latent projections, norms and expert activations recomputed");
+    } else if (row_.experts) {
       try_recompute({R"(recompute={"mode": "modules", "modules": ["layernorm", "moe_act"]})"},
                     "norms and expert activations recomputed");
     } else {

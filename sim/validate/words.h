@@ -45,6 +45,14 @@ struct ModelSpelling {
   std::string_view assumed = {};  ///< what is simplified
 };
 
+/// How a model is cut where its layers do not divide, by published recipes: Megatron's layout
+/// string, prediction modules (m) left out where none are trained.
+struct PublishedCut {
+  std::string_view model;  ///< prefix
+  std::int64_t chunks = 0;
+  std::string_view layout;
+};
+
 enum class PublishedColumn { kDtype, kSharding, kRecompute, kSchedule, kKernel, kOverlap, kNotes };
 
 /// A word of a column. Words of kKernel, kOverlap and kNotes stand within a longer text.
@@ -62,6 +70,7 @@ std::span<const PublishedSource> published_sources();
 std::span<const PublishedHardware> published_hardware();
 std::span<const ModelSpelling> model_spellings();
 std::span<const Spelling> spellings();
+std::span<const PublishedCut> published_cuts();
 
 /// The first row that fits; a source that is not known gets the table's last row.
 const PublishedSource& source_of(const PublishedRow& row);

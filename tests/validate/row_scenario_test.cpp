@@ -96,6 +96,18 @@ TEST(RowScenario, StagesThatDoNotDivide) {
   EXPECT_EQ(mapped(uneven).assumed, Words{"uneven stages"});
 }
 
+// Megatron-Bridge's own layout of 61 layers on 16 chunks: the last holds one layer and the
+// prediction module; without one, the same but for it.
+TEST(RowScenario, PublishedLayoutsCount) {
+  PublishedRow row = test::shipped_row("bridge-26.08-002");
+  const std::vector<std::int64_t> layers = read(row).parallelism.layers_per_stage;
+  EXPECT_EQ(layers, (std::vector<std::int64_t>{4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 1}));
+  EXPECT_EQ(read(row).parallelism.predictions_per_stage.back(), 1);
+  row.notes.clear();
+  EXPECT_EQ(read(row).parallelism.layers_per_stage, layers);
+  EXPECT_EQ(read(row).training.multi_token_prediction, 0);
+}
+
 TEST(RowScenario, WhatIsLeftOutIsNamed) {
   PublishedRow row = test::shipped_row("sc21-t1-06");
   row.vocab.reset();

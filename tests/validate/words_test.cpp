@@ -70,6 +70,17 @@ TEST(Words, EveryModelIsUsed) {
   }
 }
 
+TEST(Words, EveryCutIsUsed) {
+  for (const PublishedCut& cut : published_cuts()) {
+    bool used = false;
+    each_row([&](const PublishedRow& row) {
+      used = used || (row.model.starts_with(cut.model) &&
+                      row.pp.value_or(1) * row.vpp.value_or(1) == cut.chunks);
+    });
+    EXPECT_TRUE(used) << cut.layout;
+  }
+}
+
 TEST(Words, EverySpellingIsUsed) {
   std::set<const Spelling*> used;
   each_row([&](const PublishedRow& row) {
