@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-/// Gradient buckets: how a chunk's parameters are cut for reduction and gathering (MODEL 4.5).
+/// Gradient buckets: how a chunk's parameters are cut for reduction and gathering (MODEL 4.4).
 namespace foretrain {
 
 struct Bucket {

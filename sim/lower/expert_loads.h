@@ -8,7 +8,7 @@
 namespace foretrain {
 
 /// Tokens at the hottest rank's experts over the mean, by layer and micro-batch: one draw that
-/// traffic, GEMMs and memory all see (MODEL 2.7). Every rank of an expert-parallel group is priced
+/// traffic, GEMMs and memory all see (MODEL 2.6). Every rank of an expert-parallel group is priced
 /// at its hottest member, because all of them meet in each layer.
 class ExpertLoads {
  public:
