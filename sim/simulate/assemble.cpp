@@ -342,6 +342,20 @@ void add_words(const Scenario& scenario, StepReport& report) {
     report.assumed.push_back("gradients reduced in " +
                              std::string(type_name(scenario.training.dtype.grads)));
   }
+  const bool stated = std::any_of(
+      scenario.perturbations.begin(), scenario.perturbations.end(), [](const Perturbation& entry) {
+        return entry.kind == "expert_imbalance";
+      });
+  if (scenario.model.experts > 0 && !stated) {
+    report.assumed.push_back("balanced routing");
+  }
+  const double exposed = seconds(report.breakdown.tp + report.breakdown.cp + report.breakdown.ep +
+                                 report.breakdown.dp + report.breakdown.pp);
+  if (exposed > 0.9 * seconds(report.step_time)) {
+    report.notes.push_back(
+        "communication takes " + percent(exposed / seconds(report.step_time)) +
+        " of the step: compare bytes and rates above with what the fabric gives");
+  }
   if (degrees.pp > 1) {
     const auto chunks = static_cast<double>(degrees.vpp * scenario.micro_batches());
     const double ideal = static_cast<double>(degrees.pp - 1) / chunks;

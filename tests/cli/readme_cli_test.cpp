@@ -30,7 +30,10 @@ TEST(ReadMe, EveryCommandPrintsWhatIsShown) {
       continue;
     }
     const std::string page = text.substr(line_end + 1, text.find("```", line_end) - line_end - 1);
-    EXPECT_EQ(run_program(line).out, page) << line;
+    const std::string out = run_program(line).out;
+    // "..." at the end: the page goes on.
+    const std::size_t cut = page.ends_with("...\n") ? page.size() - 4 : std::string::npos;
+    EXPECT_EQ(out.substr(0, cut), page.substr(0, cut)) << line;
     ++shown;
   }
   EXPECT_GT(shown, 0);

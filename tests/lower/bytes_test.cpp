@@ -90,6 +90,32 @@ TEST(CollectiveBytes, OfExpertsAreTokensTimesTopKTimesTheShareOffTheRank) {
   }
 }
 
+TEST(CollectiveBytes, OfContextParallelismAreCpMinusOnePassesOfKeysAndValues) {
+  for (const std::int64_t cp : {1, 2, 4}) {
+    for (const std::int64_t tp : {1, 2}) {
+      const auto n = [](std::int64_t value) { return std::to_string(value); };
+      const auto sent = [&](const std::string& kind) {
+        const Expected<Lowered> lowered = lower(read_with(kSmallExperts,
+                                                          {"cluster.gpus=" + n(2 * cp * tp),
+                                                           "parallelism.cp=" + n(cp),
+                                                           "parallelism.tp=" + n(tp),
+                                                           "parallelism.cp_kind=" + kind}));
+        return sent_by_stream(lowered->program)["cp"];
+      };
+      // dp 2: 8 micro-batches on each of 2 cp tp ranks. Keys and values go round forward and once
+      // more backward, their gradients backward.
+      const std::int64_t tensor = 1024 / cp * kHeads * kHeadDim / tp * 2;
+      const std::int64_t times = kLayers * 8 * 2 * cp * tp;
+      const std::int64_t passes = 3 * (cp - 1) * 2 * tensor * times;
+      EXPECT_EQ(sent("ring"), passes) << "cp " << cp << " tp " << tp;
+      EXPECT_EQ(sent("all_gather"), passes) << "cp " << cp << " tp " << tp;
+      // Query, key, value and output change places, and so do their gradients.
+      EXPECT_EQ(sent("ulysses"), 2 * 4 * tensor / cp * (cp - 1) * times)
+          << "cp " << cp << " tp " << tp;
+    }
+  }
+}
+
 /// Parameters of one stage on one rank: what dp x cp reduces, and what edp reduces.
 std::pair<std::int64_t, std::int64_t> parameters(const Degrees& at, std::int64_t stage) {
   const std::int64_t attention = 4 * kHidden * kHeads * kHeadDim / at.tp + 2 * kHeadDim;
