@@ -5,6 +5,7 @@
 #include "sim/lower/placement.h"
 #include "sim/lower/stage_blocks.h"
 #include "sim/lower/stage_template.h"
+#include "sim/program/faults.h"
 
 #include <algorithm>
 #include <utility>
@@ -209,6 +210,12 @@ Expected<Lowered> lower(const Scenario& scenario) {
     stage.base_bytes = facts.memory[static_cast<std::size_t>(stage.stage)].static_bytes();
   }
   const std::vector<std::string> broken = program_faults(lowered.program);
+  if (broken.size() == 1 && broken.front() == kStepTooLong) {
+    return refuse(Diagnostic{"/training",
+                             "a step of this model and batch could take longer than can be counted "
+                             "(106 days over all stages)",
+                             "a smaller model, batch or sequence"});
+  }
   FORETRAIN_CHECK(broken.empty(), "%s", broken.front().c_str());
   return lowered;
 }

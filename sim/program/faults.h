@@ -9,6 +9,9 @@
 
 namespace foretrain {
 
+/// The one fault that input can cause: sizes so large that times do not fit.
+inline constexpr char kStepTooLong[] = "a step could outlast the range of a Duration";
+
 /// Where a fault is: "template 3 call 7". Made into text only when there is a fault.
 struct FaultPlace {
   std::string_view what;

@@ -146,7 +146,7 @@ void find_list_faults(const Program& program, FaultList& faults) {
     }
   }
   if (total >= kLongestStep) {
-    faults.add("a step could outlast the range of a Duration");
+    faults.add(kStepTooLong);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "sim/lower/lower.h"
 
 #include <functional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,10 @@ std::vector<StragglerCost> straggler_costs(const Scenario& scenario,
 
 /// The heaviest stage's peak against a GPU's capacity.
 void judge_memory(const Scenario& scenario, const StepFacts& facts, StepReport& report);
+
+/// What the first lines of a report say.
+ReportHeader header_of(const Scenario& scenario);
+std::string_view type_name(DataType type);
 
 StepReport assemble_report(const Scenario& scenario,
                            const Lowered& lowered,

@@ -178,6 +178,17 @@ TEST(Conservation, RecomputationNeverKeepsMore) {
             head + 5 * layer + 3 * input + (layer - input));
 }
 
+TEST(Conservation, AStepTooLongToCountIsRefused) {
+  TinyScenario tiny;
+  tiny.ffn = 1'000'000'000;
+  tiny.layers = 40;
+  tiny.gpus = 1;
+  tiny.batch = 100'000;
+  const Expected<Lowered> lowered = lower(tiny.read());
+  ASSERT_FALSE(lowered.has_value());
+  EXPECT_EQ(lowered.error().list.front().pointer, "/training");
+}
+
 TEST(Conservation, BusBandwidthStaysBelowTheLink) {
   TinyScenario tiny;
   tiny.tp = 2;
