@@ -14,6 +14,7 @@ namespace foretrain {
 struct GpuSpec {
   std::string name;            ///< file stem, e.g. "h100-sxm"
   std::string display_name;    ///< e.g. "H100 SXM"
+  bool bf16 = true;            ///< false: tensor cores from before BF16, fp16 only
   FlopRate bf16_dense;         ///< dense peak, never the 2:4 sparse figure; fp16 is the same
   FlopRate fp8_dense;          ///< 0: the GPU has no FP8
   FlopRate nvfp4_dense;        ///< 0: the GPU has no NVFP4, nor the block scales of MXFP8

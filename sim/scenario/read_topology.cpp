@@ -99,6 +99,7 @@ void read_gpu(JsonCursor& file, GpuSpec& gpu, std::map<std::string, std::string>
   gpu.display_name = gpu.name;
   file.read("name", gpu.name);
   file.read("display_name", gpu.display_name);
+  file.read("bf16", gpu.bf16);
   ConstantReader constants(file, sources);
   constants.require("bf16_dense", gpu.bf16_dense);
   read_narrow(

@@ -211,7 +211,10 @@ void check_precision(const Scenario& scenario, Rules& rules) {
   }
   const bool fp8 = gpu.fp8_dense.flops_per_second > 0;
   const bool fp4 = gpu.nvfp4_dense.flops_per_second > 0;
-  const std::string otherwise = fp8 ? "bf16, fp16 or fp8" : "bf16 or fp16";
+  const std::string otherwise = fp8 ? "bf16, fp16 or fp8" : gpu.bf16 ? "bf16 or fp16" : "fp16";
+  if (types.compute == DataType::kBf16 && !gpu.bf16) {
+    rules.fault("/training/dtype", gpu.display_name + " has no bf16", otherwise);
+  }
   if (types.compute == DataType::kFp8 && !fp8) {
     rules.fault("/training/dtype", gpu.display_name + " has no fp8", otherwise);
   } else if (types.compute == DataType::kNvfp4 && !fp4) {

@@ -72,6 +72,9 @@ std::string training(const TrainingJob& job, const Layout& layout, const Assumpt
   members.add("sequence_length", job.sequence_length);
   members.add("global_batch_size", job.global_batch_size);
   members.add("micro_batch_size", layout.micro_batch_size);
+  if (!job.hardware.gpu.bf16) {
+    members.add("dtype", "\"fp16\"");
+  }
   members.add("grad_dtype", assumptions.gradient_bytes < 4 ? "\"bf16\"" : "\"fp32\"");
   return "{\n" + members.text() + "\n  }";
 }

@@ -123,7 +123,8 @@ TEST(Refusal, SequencesBeyondLearnedPositions) {
                   "positions | at most 2048, or raise the model's n_positions"});
 }
 
-// H100 has no FP4 tensor cores, and with them came scales of blocks; A100 has no FP8 either.
+// H100 has no FP4 tensor cores, and with them came scales of blocks; A100 has no FP8 either, V100
+// not even BF16.
 TEST(Refusal, PrecisionsThatTheGpuLacks) {
   EXPECT_EQ(faults_of({"training.dtype=fp8"}), Lines{});
   EXPECT_EQ(faults_of({"training.dtype=nvfp4"}),
@@ -133,6 +134,9 @@ TEST(Refusal, PrecisionsThatTheGpuLacks) {
                   "cores | delayed, tensorwise or blockwise"});
   EXPECT_EQ(faults_of({"training.dtype=fp8", "cluster.topology=dgx-a100-hdr200"}),
             Lines{"/training/dtype | A100 80GB SXM has no fp8 | bf16 or fp16"});
+  const std::string v100 = "cluster.topology=dgx1-v100";
+  EXPECT_EQ(faults_of({v100}), Lines{"/training/dtype | V100 32GB SXM has no bf16 | fp16"});
+  EXPECT_EQ(faults_of({v100, "training.dtype=fp16"}), Lines{});
   const std::string b200 = "cluster.topology=dgx-b200-ndr400";
   EXPECT_EQ(faults_of({"training.dtype=nvfp4", b200}), Lines{});
   EXPECT_EQ(faults_of({R"(training.dtype={"compute":"fp8","recipe":"mxfp8"})", b200}), Lines{});
