@@ -2,9 +2,9 @@
 
 #include "tools/estimate_output.h"
 #include "tools/typed.h"
-#include "tools/wrapped.h"
 
 #include "sim/base/format.h"
+#include "sim/base/wrapped.h"
 
 #include <vector>
 

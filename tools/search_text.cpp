@@ -3,9 +3,9 @@
 #include "tools/output.h"
 #include "tools/search_output.h"
 #include "tools/search_table.h"
-#include "tools/wrapped.h"
 
 #include "sim/base/format.h"
+#include "sim/base/wrapped.h"
 
 #include <algorithm>
 #include <cmath>

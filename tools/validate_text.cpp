@@ -1,7 +1,7 @@
 #include "tools/validate_output.h"
-#include "tools/wrapped.h"
 
 #include "sim/base/format.h"
+#include "sim/base/wrapped.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,7 @@
 #include "sim/report/text_tables.h"
 
 #include "sim/base/format.h"
+#include "sim/base/wrapped.h"
 
 #include <algorithm>
 #include <array>
@@ -79,20 +80,27 @@ std::string item_lines(const std::string& title,
   }
   constexpr int kTitleWidth = 13;
   const int indent = title.empty() ? 0 : kTitleWidth;
+  const std::string margin(static_cast<std::size_t>(indent), ' ');
   std::string text = title.empty() ? "" : paint(style, Emphasis::kTitle, pad(title, indent));
   int column = indent;
   const int between = display_width(separator);
   for (std::size_t i = 0; i < items.size(); ++i) {
     const int width = display_width(items[i]);
     if (i > 0 && column + between + width > style.width) {
-      text += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
+      text += "\n" + margin;
       column = indent;
     } else if (i > 0) {
       text += separator;
       column += between;
     }
-    text += items[i];
-    column += width;
+    if (indent + width > style.width) {
+      const std::string lines = wrapped(margin, items[i], indent, style.width);
+      text += lines.substr(margin.size(), lines.size() - margin.size() - 1);
+      column = style.width;
+    } else {
+      text += items[i];
+      column += width;
+    }
   }
   return text + "\n";
 }

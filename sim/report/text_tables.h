@@ -13,6 +13,7 @@ enum class Emphasis { kNone, kTitle, kBad };
 std::string paint(const TextStyle& style, Emphasis emphasis, const std::string& text);
 
 /// "title  a · b · c", broken between items where the width ends, continued under the first item.
+/// An item longer than a line is broken between words, and shares no line with another.
 std::string item_lines(const std::string& title,
                        const std::vector<std::string>& items,
                        const TextStyle& style,

@@ -122,9 +122,10 @@ void add_memory_notes(const Scenario& scenario, const StepFacts& facts, StepRepo
                            human_bytes(heaviest.activations + heaviest.logits) + ", context " +
                            human_bytes(kContextBytes));
     const bool states = heaviest.static_bytes() > heaviest.activations + heaviest.logits;
-    report.notes.push_back(states
-                               ? "states shrink with tp, pp and sharding (zero1, zero2) over dp"
-                               : "activations shrink with tp, recompute and a smaller micro-batch");
+    const std::string degrees = scenario.model.experts > 0 ? "tp, pp, ep" : "tp, pp";
+    report.notes.push_back(
+        states ? "states shrink with " + degrees + " and sharding (zero1 to zero3) over dp"
+               : "activations shrink with tp, cp, recompute and a smaller micro-batch");
   }
   const bool whole = std::all_of(facts.memory.begin(),
                                  facts.memory.end(),

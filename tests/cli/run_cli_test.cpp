@@ -1,8 +1,14 @@
 #include "tests/support/command.h"
+#include "tests/support/short_batch.h"
+#include "tests/support/windowed_model.h"
+
+#include "sim/base/data_directory.h"
+#include "sim/base/format.h"
 
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -73,18 +79,23 @@ TEST(RunCommand, WhatDoesNotFitIsExitOneAndStillAnswered) {
 
 TEST(RunCommand, WhatIsNotBuiltIsRefusedByName) {
   struct Refusal {
-    const char* set;
+    std::string set;
     const char* pointer;
     const char* name;
   };
-  for (const Refusal& refusal :
-       std::vector<Refusal>{{"parallelism.cp=2", "/parallelism/cp", "context parallelism"},
-                            {"parallelism.sharding=zero3", "/parallelism/sharding", "zero3"},
-                            {"network.mode=flow", "/network/mode", "flow"},
-                            {"overlap.tp=true", "/overlap/tp", "overlapped tensor-parallel"}}) {
-    const std::string line = std::string("llama3-8b-8 --set ") + refusal.set;
+  const std::string windowed = "model=" + test::windowed_model_file();
+  for (const Refusal& refusal : std::vector<Refusal>{
+           {windowed + " --set parallelism.cp=2", "/parallelism/cp", "sliding-window attention"},
+           {windowed + " --set training.document_length=1024",
+            "/training/document_length",
+            "sliding-window attention"},
+           {"schedule.barrier=false", "/schedule/barrier", "without a barrier"},
+           {"schedule.p2p=rendezvous", "/schedule/p2p", "rendezvous"},
+           {"network.mode=flow", "/network/mode", "flow"},
+           {"overlap.tp=true", "/overlap/tp", "overlapped tensor-parallel"}}) {
+    const std::string line = "llama3-8b-8 --set " + refusal.set;
     const json answer = result(line, 2);
-    ASSERT_EQ(answer["ok"], false) << line;
+    ASSERT_FALSE(answer.value("ok", true)) << line;
     ASSERT_EQ(answer["faults"].size(), 1U) << answer;
     EXPECT_EQ(answer["faults"][0]["pointer"], refusal.pointer);
     const std::string message = answer["faults"][0]["message"];
@@ -100,7 +111,7 @@ TEST(RunCommand, WhatIsNotBuiltIsRefusedByName) {
 TEST(RunCommand, SchedulesThatAreNotBuiltAreRefused) {
   for (const char* schedule : {"no-such-schedule", "zb-9"}) {
     const json answer = result(std::string("tutorial-2x4 --set schedule=") + schedule, 2);
-    EXPECT_EQ(answer["ok"], false);
+    ASSERT_FALSE(answer.value("ok", true));
     EXPECT_NE(answer["faults"].dump().find(schedule), std::string::npos) << answer;
   }
 }
@@ -147,6 +158,34 @@ TEST(RunCommand, OptionsWithoutEffectAreRefused) {
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.err.find("--trace-ranks has no effect without --trace"), std::string::npos)
       << outcome.err;
+}
+
+// As short as the batch of the shipped scenarios' other tests: what a line holds does not grow.
+TEST(RunCommand, NoLineOfAShippedScenariosPagePassesAHundredColumns) {
+  for (const std::string& name : preset_names("scenarios")) {
+    const Expected<Scenario> scenario = read_scenario(name);
+    ASSERT_TRUE(scenario.has_value()) << name;
+    std::istringstream page(run(name + " --set " + test::short_batch(*scenario)).out);
+    int lines = 0;
+    for (std::string line; std::getline(page, line); ++lines) {
+      EXPECT_LE(display_width(line), 100) << name << "\n" << line;
+    }
+    EXPECT_GT(lines, 20) << name;
+  }
+}
+
+// Advice for a run that does not fit is long, and tells of whole layouts.
+TEST(RunCommand, NoLineOfThePageOfARunThatDoesNotFitPassesAHundredColumns) {
+  for (const std::string line :
+       {"llama3-70b-64 --set cluster.gpus=8 --set parallelism.pp=1 --set parallelism.tp=8",
+        "llama3-70b-64 --set parallelism.tp=1 --set parallelism.pp=1"}) {
+    const Outcome outcome = run(line);
+    EXPECT_EQ(outcome.code, 1) << line;
+    std::istringstream page(outcome.out);
+    for (std::string text; std::getline(page, text);) {
+      EXPECT_LE(display_width(text), 100) << text;
+    }
+  }
 }
 
 TEST(RunCommand, TwoOutputsInOnePlaceAreRefused) {

@@ -118,6 +118,19 @@ std::vector<std::string> stage_table(const StepReport& report, int width) {
 }
 
 // However many stages: the ends, the slowest and the fullest have a line, the rest share lines.
+// 13 columns of title leave 47, which "12" would fill: no number leaves its unit.
+TEST(ReportText, ANoteLongerThanALineIsBrokenBetweenWords) {
+  TextStyle style;
+  style.width = 60;
+  EXPECT_EQ(item_lines("notes",
+                       {"short", "a layer keeps one tensor of a micro-batch of 12 MB", "and on"},
+                       style),
+            "notes        short\n"
+            "             a layer keeps one tensor of a micro-batch of\n"
+            "             12 MB\n"
+            "             and on\n");
+}
+
 TEST(ReportText, TableOfStagesStaysShort) {
   const StepReport report = deep_report();
   const std::vector<std::string> table = stage_table(report, 100);

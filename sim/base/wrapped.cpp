@@ -1,4 +1,4 @@
-#include "tools/wrapped.h"
+#include "sim/base/wrapped.h"
 
 #include "sim/base/format.h"
 
