@@ -1,6 +1,7 @@
 // foretrain plan as people and scripts meet it: what stands on the page, in JSON, in the file it
 // writes, and how it refuses.
 #include "tests/support/command.h"
+#include "tests/support/windowed_model.h"
 
 #include <cmath>
 #include <cstdio>
@@ -22,6 +23,12 @@ constexpr const char* kGpt3 =
     "plan --model gpt3-175b --topology dgx-a100-hdr200 --gpus 1024 --seq 2048 --gbs 1536";
 constexpr const char* kLlama70B =
     "plan --model llama3-70b --topology dgx-h100-ndr400 --gpus 64 --seq 8192 --gbs 512";
+
+/// Its sequences are cut over cp, which is not simulated within a window.
+std::string windowed_plan() {
+  return "plan --model " + windowed_model_file() +
+         " --topology dgx-h100-ndr400 --gpus 16 --seq 32768 --gbs 32";
+}
 
 std::string page_of(const std::string& line) {
   return run_program(line + " 2>&1").out;
@@ -146,11 +153,11 @@ TEST(PlanCommand, TheScenarioAloneGoesToStandardOutput) {
 }
 
 TEST(PlanCommand, WhatIsNotSimulatedSaysWhy) {
-  const std::string line =
-      "plan --model mixtral-8x7b --topology dgx-h100-ndr400 --gpus 16 --seq 4096 --gbs 512";
+  const std::string line = windowed_plan();
   const json plan = json_of(line);
   EXPECT_TRUE(plan["simulated"].is_null());
-  EXPECT_NE(plan["not_simulated"].get<std::string>().find("expert"), std::string::npos);
+  EXPECT_GT(plan["layout"]["cp"], 1);
+  EXPECT_EQ(plan["not_simulated"], kWindowCut);
   EXPECT_EQ(run_program(line + " 2>&1").code, 0);
   EXPECT_NE(page_of(line).find("simulated   no: "), std::string::npos);
   const json closed = json_of(std::string(kLlama70B) + " --no-simulate");
@@ -234,19 +241,20 @@ TEST(PlanCommand, WhatItSuggestsWorksWhenTyped) {
   const std::string folder = testing::TempDir() + "it's a plan";
   std::filesystem::create_directories(folder);
   const std::string quoted = testing::TempDir() + "'it'\\''s a plan/p.json'";
-  for (const char* job :
-       {"--model llama3-70b --topology dgx-h100-ndr400 --gpus 64 --seq 8192 --gbs 512 --assume "
-        "memory='141 GB' --no-simulate",
-        "--model mixtral-8x7b --topology dgx-h100-ndr400 --gpus 16 --seq 4096 --gbs 512",
-        "--model llama3-405b --topology dgx-a100-hdr200 --gpus 256 --seq 2048 --gbs 128",
-        "--model llama3-8b --topology dgx-h100-ndr400 --gpus 8 --seq 8192 --gbs 64"}) {
-    const Outcome outcome = run_program(std::string("plan ") + job + " --write " + quoted);
+  for (const std::string& job : std::vector<std::string>{
+           "--model llama3-70b --topology dgx-h100-ndr400 --gpus 64 --seq 8192 --gbs 512 --assume "
+           "memory='141 GB' --no-simulate",
+           windowed_plan().substr(std::string("plan ").size()),
+           "--model mixtral-8x7b --topology dgx-h100-ndr400 --gpus 16 --seq 4096 --gbs 512",
+           "--model llama3-405b --topology dgx-a100-hdr200 --gpus 256 --seq 2048 --gbs 128",
+           "--model llama3-8b --topology dgx-h100-ndr400 --gpus 8 --seq 8192 --gbs 64"}) {
+    const Outcome outcome = run_program("plan " + job + " --write " + quoted);
     ASSERT_EQ(outcome.code, 0) << job;
     const std::vector<std::string> commands = suggested(outcome.out);
     EXPECT_EQ(commands.size(), 3U) << outcome.out;
     for (const std::string& command : commands) {
       // A scenario that the assumption alone lets in does not run on the GPU as it is.
-      const bool assumed = std::string(job).find("--assume") != std::string::npos;
+      const bool assumed = job.find("--assume") != std::string::npos;
       const int code = run_program(command + " 2>&1").code;
       EXPECT_TRUE(code == 0 || (assumed && command.starts_with("run "))) << command << ": " << code;
     }
@@ -291,10 +299,7 @@ TEST(PlanCommand, TheDaysDecidedAreThoseOfTheLine) {
 
 TEST(PlanCommand, WhatCannotBeSimulatedIsNotSuggestedToRun) {
   for (const char* option : {"", " --no-simulate"}) {
-    const std::string page = page_of(
-        std::string(
-            "plan --model mixtral-8x7b --topology dgx-h100-ndr400 --gpus 16 --seq 4096 --gbs 512") +
-        option);
+    const std::string page = page_of(windowed_plan() + option);
     EXPECT_EQ(page.find("foretrain run"), std::string::npos) << page;
     EXPECT_NE(page.find("foretrain check plan.json"), std::string::npos) << page;
   }

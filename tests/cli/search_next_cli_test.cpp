@@ -1,4 +1,5 @@
 #include "tests/support/command.h"
+#include "tests/support/windowed_model.h"
 
 #include <filesystem>
 #include <fstream>
@@ -50,19 +51,25 @@ std::string quoted(const std::string& text) {
 TEST(SearchNext, TheSavedBestRunsOrIsEstimatedWithTheSameNumbers) {
   const std::string file = (awkward_folder() / "the best").string();
   const std::string save = "--save " + quoted(file) + " ";
+  const std::string windowed =
+      "--model " + test::windowed_model_file() + " --topology dgx-h100-ndr400 ";
   struct Case {
     std::string line;
     const char* command;
   };
+  const std::string cut = windowed + "--gpus 16 --seq 32768 --gbs 32 ";
   for (const Case& one :
        {Case{std::string(kEight) + "--top 3 --assume minimum_cp_tokens=1e9", "run "},
-        Case{std::string(kSeventy) + "--closed-form", "estimate "},
         Case{std::string(kSeventy) + "--top 2 --assume 'memory=141 GB' --assume efficiency=0.5",
-             "estimate "},
-        Case{std::string(kSeventy) + "--closed-form --sharding zero3", "estimate "},
-        Case{std::string(kSeventy) + "--closed-form --schedules interleaved --vpp 5", "estimate "},
-        Case{std::string(kSeventy) + "--closed-form --recompute full --uneven", "estimate "},
+             "run "},
+        Case{std::string(kSeventy) + "--closed-form --sharding zero3", "run "},
         Case{"--model mixtral-8x7b --topology dgx-h100-ndr400 --gpus 16 --seq 2048 --gbs 128",
+             "run "},
+        Case{cut + "--closed-form", "estimate "},
+        Case{cut + "--top 2 --assume 'memory=141 GB' --assume efficiency=0.5", "estimate "},
+        Case{cut + "--closed-form --sharding zero3", "estimate "},
+        Case{cut + "--closed-form --schedules interleaved --vpp 2", "estimate "},
+        Case{windowed + "--gpus 64 --seq 32768 --gbs 8 --closed-form --recompute full --uneven",
              "estimate "}}) {
     SCOPED_TRACE(one.line);
     const Outcome page = run_program("search " + one.line + " " + save);
@@ -72,12 +79,15 @@ TEST(SearchNext, TheSavedBestRunsOrIsEstimatedWithTheSameNumbers) {
     next.erase(next.find_last_not_of('\n') + 1);
     const Outcome typed = run_program(next + " --json - 2>&1");
     EXPECT_EQ(typed.code, 0) << next << "\n" << typed.out;
+    const Outcome searched = run_program("search " + one.line + " --json - 2>/dev/null");
+    const json best = json::parse(searched.out).at("layouts").at(0);
+    const json answer = json::parse(typed.out, nullptr, false);
     if (next.starts_with("estimate ")) {
-      const Outcome searched = run_program("search " + one.line + " --json - 2>/dev/null");
-      const json best = json::parse(searched.out).at("layouts").at(0);
-      const json estimate = json::parse(typed.out, nullptr, false);
-      EXPECT_EQ(estimate.at("mfu"), best.at("mfu")) << next;
-      EXPECT_EQ(estimate.at("memory_bytes"), best.at("memory_bytes")) << next;
+      EXPECT_EQ(answer.at("mfu"), best.at("mfu")) << next;
+      EXPECT_EQ(answer.at("memory_bytes"), best.at("memory_bytes")) << next;
+    } else if (const json simulated = best.value("simulated", json()); simulated.is_object()) {
+      EXPECT_EQ(answer.at("mfu"), simulated.at("mfu")) << next;
+      EXPECT_EQ(answer.at("memory").at("peak_bytes"), simulated.at("memory_bytes")) << next;
     }
   }
 }
@@ -155,19 +165,15 @@ TEST(SearchNext, AModelsFileIsFoundFromWhereTheBestIsSaved) {
 }
 
 TEST(SearchNext, WhatCannotBeSimulatedSaysSoBesideTheSmallestCluster) {
-  const Outcome page = run_program(
-      "search --model deepseek-v3 --topology dgx-h100-ndr400 --gpus 2 --seq 4096 --gbs 64");
-  EXPECT_NE(page.out.find("experts is not simulated yet)"), std::string::npos) << page.out;
-  const json found = json::parse(
-      run_program("search --model deepseek-v3 --topology dgx-h100-ndr400 --gpus 2 --seq 4096 "
-                  "--gbs 64 --json -")
-          .out);
+  const std::string line = "search --model " + test::windowed_model_file() +
+                           " --topology dgx-h100-ndr400 --gpus 16 --seq 4194304 --gbs 8";
+  const Outcome page = run_program(line);
+  EXPECT_NE(page.out.find("sliding-window attention is"), std::string::npos) << page.out;
+  const json found = json::parse(run_program(line + " --json -").out);
   for (const char* const offered : {"nearest", "smallest_cluster"}) {
-    if (!found.at(offered).is_null()) {
-      EXPECT_EQ(found.at(offered).at("not_simulated"), "a mixture of experts is not simulated yet");
-    }
+    ASSERT_TRUE(found.at(offered).is_object()) << offered;
+    EXPECT_EQ(found.at(offered).value("not_simulated", ""), test::kWindowCut) << offered;
   }
-  EXPECT_FALSE(found.at("smallest_cluster").is_null());
   const Outcome dense = run_program("search " + std::string(kSeventy) + "--closed-form --json -");
   EXPECT_FALSE(json::parse(dense.out).at("smallest_cluster").contains("not_simulated"));
 }

@@ -1,6 +1,7 @@
 // What the simulation does to a list: what fits first, what is not known next, what it refutes
 // last; a layout that is only asked for does nothing to it.
 #include "tests/search/search_jobs.h"
+#include "tests/support/windowed_model.h"
 
 #include <algorithm>
 #include <string>
@@ -33,10 +34,10 @@ SearchOptions simulating(const TrainingJob& job, std::int64_t best) {
   return options;
 }
 
-/// 32,768 tokens on 2 GPUs: the closed form fits tp 2 and pp 2 by a hair, and leaves out the
+/// 32,768 tokens on 2 GPUs: the closed form fits tp 2, cp 2 and pp 2 by a hair, and leaves out the
 /// logits, 32,768 x 32,000 x 6 bytes and more.
-TrainingJob beyond_the_closed_form() {
-  return job_of("llama2-7b", 2, 32768, 2);
+TrainingJob beyond_the_closed_form(const std::string& model = "llama2-7b") {
+  return job_of(model, 2, 32768, 2);
 }
 
 TEST(SimulatedOrder, ALayoutAskedForChangesNothing) {
@@ -54,7 +55,7 @@ TEST(SimulatedOrder, ALayoutAskedForChangesNothing) {
 }
 
 TEST(SimulatedOrder, WhatDoesNotFitStandsBehindWhatIsNotKnown) {
-  const TrainingJob job = beyond_the_closed_form();
+  const TrainingJob job = beyond_the_closed_form(windowed_model_file());
   const SearchResult result = searched(job, simulating(job, 5));
   ASSERT_EQ(result.layouts.size(), 3U);
   EXPECT_EQ(result.layouts[0].estimate.layout.cp, 2);
@@ -70,10 +71,22 @@ TEST(SimulatedOrder, WhatDoesNotFitStandsBehindWhatIsNotKnown) {
       << result.reason;
 }
 
+// The same sizes without a window: cp 2 is simulated, and refuted like the others.
+TEST(SimulatedOrder, ACutSequenceIsSimulatedWhereAttentionSeesAllOfIt) {
+  const TrainingJob job = beyond_the_closed_form();
+  const SearchResult result = searched(job, simulating(job, 5));
+  ASSERT_EQ(result.layouts.size(), 3U);
+  for (const RankedLayout& ranked : result.layouts) {
+    EXPECT_TRUE(ranked.refuted()) << to_string(ranked.estimate.layout);
+    EXPECT_EQ(ranked.not_simulated, "");
+  }
+  EXPECT_EQ(result.best(), nullptr);
+}
+
 TEST(SimulatedOrder, WhereNothingFitsItSaysSoAndNamesAClusterThatHoldsIt) {
   const TrainingJob job = beyond_the_closed_form();
   SearchOptions options = simulating(job, 5);
-  options.assumptions.minimum_cp_tokens = 1e9;              // no cp, which is not simulated
+  options.assumptions.minimum_cp_tokens = 1e9;              // no cp
   options.axes.recompute_layers = {kRecomputeAsNeeded, 0};  // stated: no more than that is offered
   const SearchResult result = searched(job, options);
   ASSERT_EQ(result.layouts.size(), 2U);

@@ -69,7 +69,7 @@ TEST(Twins, WithoutReplicasNothingIsSharded) {
                        return alone(layout) && layout.sharding != Sharding::kNone;
                      }),
             0)
-      << "zero3 is not simulated, none is";
+      << "the least sharding stands for all";
 }
 
 TEST(Twins, AllLayersRecomputedAndTheirNumberAreOne) {
