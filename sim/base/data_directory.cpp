@@ -19,7 +19,8 @@ fs::path data_directory() {
 }
 
 bool looks_like_path(std::string_view text) {
-  return text.find('/') != std::string_view::npos || text.ends_with(".json");
+  return text.find('/') != std::string_view::npos || text.ends_with(".json") ||
+         text.ends_with(".csv");
 }
 
 fs::path preset_path(std::string_view folder, std::string_view name) {

@@ -40,13 +40,19 @@ struct RankHoldings {
   std::int64_t chunks = 0;
 };
 
+/// Parameters whose states are split: those of a group of one stay whole where they are.
+std::int64_t split_parameters(const RankParameters& held, const ShardSpan& span) {
+  return (span.owners > 1 ? held.shared : 0) + (span.expert_owners > 1 ? held.experts : 0);
+}
+
 RankHoldings holdings_of(const MemoryInputs& in, std::int32_t pp_rank) {
+  const ShardSpan span = shard_span(in.scenario.parallelism);
   RankHoldings held;
   for (std::int32_t at = pp_rank; at < in.schedule.stages(); at += in.schedule.size.pp) {
     const StageHoldings& stage = in.stages[static_cast<std::size_t>(at)];
     held.parameters.shared += stage.parameters.shared;
     held.parameters.experts += stage.parameters.experts;
-    held.largest_chunk = std::max(held.largest_chunk, stage.parameters.total());
+    held.largest_chunk = std::max(held.largest_chunk, split_parameters(stage.parameters, span));
     held.largest_bucket = std::max(held.largest_bucket, stage.largest_bucket);
     held.working_set = std::max(held.working_set, stage.working_set);
     held.weight_copies += stage.weight_copies;
@@ -68,7 +74,8 @@ std::int64_t gathered_weights(const MemoryInputs& in, const RankHoldings& held) 
   const Parallelism& degrees = in.scenario.parallelism;
   const PrecisionSpec& types = in.scenario.training.dtype;
   const FsdpSpec fsdp = degrees.fsdp.value_or(FsdpSpec{});
-  const std::int64_t whole = held.parameters.total() * bytes_per_element(types.param_gather);
+  const std::int64_t whole = split_parameters(held.parameters, shard_span(degrees)) *
+                             bytes_per_element(types.param_gather);
   const std::int64_t ahead = in.scenario.overlap.dp_param ? fsdp.prefetch : 0;
   const std::int64_t units =
       fsdp.reshard_after_forward

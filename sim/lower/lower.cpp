@@ -24,16 +24,20 @@ Expected<Schedule> schedule_of(const Scenario& scenario) {
 
 /// Parameters that zero3 gathers at once, or the largest bucket.
 std::int64_t largest_transfer(const Scenario& scenario, const std::vector<RankParameters>& parts) {
+  const ShardSpan span = shard_span(scenario.parallelism);
   std::int64_t most = 0;
   const bool by_layer = scenario.parallelism.fsdp.value_or(FsdpSpec{}).unit == "layer";
   if (scenario.parallelism.sharding != Sharding::kZero3) {
     for (const Bucket& bucket : gradient_buckets(scenario, parts, 0)) {
-      most = std::max(most, bucket.parameters);
+      const bool split = (bucket.experts ? span.expert_owners : span.owners) > 1;
+      most = std::max(most, split ? bucket.parameters : 0);
     }
     return most;
   }
   for (const RankParameters& part : parts) {
-    most = by_layer ? std::max(most, part.total()) : most + part.total();
+    const std::int64_t split =
+        (span.owners > 1 ? part.shared : 0) + (span.expert_owners > 1 ? part.experts : 0);
+    most = by_layer ? std::max(most, split) : most + split;
   }
   return most;
 }
@@ -112,21 +116,29 @@ std::vector<NetworkFacts> network_of(const Placements& places,
   const Parallelism& degrees = scenario.parallelism;
   struct Row {
     const char* name;
-    GroupKind kind;
+    std::vector<GroupKind> kinds;  ///< whose transfers its account holds
     std::int64_t size;
     CollectiveKind probe;
   };
   const Row rows[] = {
-      {"tp", kTensorGroup, degrees.tp, CollectiveKind::kAllReduce},
-      {"cp", kContextGroup, degrees.cp, CollectiveKind::kAllGather},
-      {"ep", kExpertGroup, degrees.ep, CollectiveKind::kAllToAll},
-      {"dp", kDataGroup, shard_span(degrees).ranks, CollectiveKind::kAllReduce},
+      {"tp", {kTensorGroup}, degrees.tp, CollectiveKind::kAllReduce},
+      {"cp", {kContextGroup}, degrees.cp, CollectiveKind::kAllGather},
+      {"ep",
+       {kExpertGroup, kExpertTensorGroup},
+       degrees.ep * degrees.etp,
+       CollectiveKind::kAllToAll},
+      {"dp",
+       {kDataGroup, kReplicaGroup, kExpertDataGroup, kExpertReplicaGroup},
+       degrees.dp * degrees.cp,
+       CollectiveKind::kAllReduce},
   };
   std::vector<NetworkFacts> facts;
   for (const Row& row : rows) {
     SlowestGroup slowest(places.shapes, links, row.probe);
     for (const LinkClass& place : places.link_classes) {
-      slowest.consider(place.shape(row.kind));
+      for (const GroupKind kind : row.kinds) {
+        slowest.consider(place.shape(kind));
+      }
     }
     slowest.add_to(facts, row.name, row.size);
   }

@@ -139,6 +139,7 @@ void StageBlocks::emit_part(Emission& emission, const Part& part) {
       emission.phase == Phase::kForward ? part.operators.forward : part.operators.backward;
   const std::int32_t base = emission.next();
   std::vector<bool> awaited(ops.size(), false);
+  bool weights_awaited = false;
   for (const Operator& op : ops) {
     std::vector<std::int32_t> waits;
     for (const std::int32_t input : op.inputs) {
@@ -151,7 +152,8 @@ void StageBlocks::emit_part(Emission& emission, const Part& part) {
     if (waits.empty() && emission.last_compute < 0) {
       emission.hooks.roots.push_back(emission.next());
     }
-    if (op.inputs.empty()) {
+    // Kernels need the unit's weights, collectives of activations do not.
+    if (op.kind != OperatorKind::kCollective && std::exchange(weights_awaited, true) == false) {
       const std::vector<std::int32_t>& gathers = emission.gathers[emission.unit];
       waits.insert(waits.end(), gathers.begin(), gathers.end());
     }

@@ -126,14 +126,14 @@ void check_experts(const Scenario& scenario, Rules& rules) {
     rules.fault("/parallelism/ep",
                 text(p.ep) + " does not divide " + text(model.experts) + " " +
                     plural("expert", model.experts),
-                "largest ep here: " + text(largest(p.ep, [&](std::int64_t ep) {
+                "largest ep here: " + text(largest(model.experts, [&](std::int64_t ep) {
                   return experts_divide(model, ep) && folds(p, ep, p.etp, rules);
                 })));
   }
   if (model.expert_ffn % p.etp != 0) {
     rules.fault("/parallelism/etp",
                 text(p.etp) + " does not divide an expert's width " + text(model.expert_ffn),
-                "largest etp here: " + text(largest(p.etp, [&](std::int64_t etp) {
+                "largest etp here: " + text(largest(model.expert_ffn, [&](std::int64_t etp) {
                   return model.expert_ffn % etp == 0 && folds(p, p.ep, etp, rules);
                 })));
   }

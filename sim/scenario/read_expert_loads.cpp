@@ -49,6 +49,9 @@ std::vector<ExpertLoad> read_expert_loads(const JsonCursor& at, const std::strin
     if (!line.empty() && line.back() == '\r') {
       line.pop_back();
     }
+    if (number == 1 && line.starts_with("\xEF\xBB\xBF")) {
+      line.erase(0, 3);
+    }
     const std::optional<ExpertLoad> row = number == 1 ? std::nullopt : parse_row(line);
     if (row) {
       loads.push_back(*row);
@@ -58,6 +61,9 @@ std::vector<ExpertLoad> read_expert_loads(const JsonCursor& at, const std::strin
                    (number == 1 ? "not the header" : "not layer, micro-batch, rank and load"),
                number == 1 ? std::string(kHeader) : "e.g. 3,0,17,1.25");
     }
+  }
+  if (number == 0) {
+    at.fault(path + " is empty or no file", "a CSV file with the header " + std::string(kHeader));
   }
   return loads;
 }

@@ -114,6 +114,13 @@ void check_experts(const JsonCursor& cursor, const ModelConfig& model) {
                      std::to_string(model.experts) + " " + plural("expert", model.experts),
                  "at most all experts");
   }
+  if (model.expert_groups > 0 && (model.experts % model.expert_groups != 0 ||
+                                  model.expert_groups_per_token > model.expert_groups)) {
+    cursor.fault("n_group " + std::to_string(model.expert_groups) + ", topk_group " +
+                     std::to_string(model.expert_groups_per_token) + " of " +
+                     std::to_string(model.experts) + " experts",
+                 "n_group divides the experts, topk_group is at most n_group");
+  }
   if (model.layers > 0 && model.dense_first > model.layers) {
     cursor.fault("first_k_dense_replace " + std::to_string(model.dense_first) + " of " +
                      std::to_string(model.layers) + " " + plural("layer", model.layers),

@@ -194,7 +194,12 @@ void check_sharding(const Scenario& scenario, Rules& rules) {
                     " " + plural("rank", experts) + " (edp) that hold the same experts",
                 "a multiple of " + text(ranks / std::gcd(ranks, experts)));
   }
-  const bool shards_weights = p.sharding == Sharding::kZero2 || p.sharding == Sharding::kZero3;
+  const bool shards_weights = p.sharding == Sharding::kZero3;
+  if (p.bucket_bytes > 0 && shards_weights && rules.sound({"/parallelism/sharding"})) {
+    rules.fault("/parallelism/bucket_bytes",
+                "sharding zero3 reduces unit by unit, not in buckets",
+                "leave it out; fsdp.unit says what a unit is");
+  }
   if (p.fsdp && !shards_weights && rules.sound({"/parallelism/sharding"})) {
     rules.fault("/parallelism/fsdp",
                 "sharding " + std::string(kShardings[static_cast<std::size_t>(p.sharding)]) +
@@ -269,6 +274,31 @@ void check_loads(const Scenario& scenario,
   }
 }
 
+/// Every token sends a rank at most min(k, E / ep) of its k copies, and k / ep on average.
+void check_imbalance(const Scenario& scenario,
+                     const Perturbation& entry,
+                     const std::string& pointer,
+                     Rules& rules) {
+  const ModelConfig& model = scenario.model;
+  const std::int64_t ep = scenario.parallelism.ep;
+  if (entry.kind != "expert_imbalance" || !rules.sound({"/model", "/parallelism/ep"})) {
+    return;
+  }
+  if (model.experts == 0) {
+    rules.fault(pointer + "/kind", "the model has no experts", "leave it out");
+    return;
+  }
+  const double most = static_cast<double>(std::min(model.experts_per_token, model.experts / ep)) *
+                      static_cast<double>(ep) / static_cast<double>(model.experts_per_token);
+  if (entry.factor > most) {
+    rules.fault(
+        pointer + "/factor",
+        "with ep " + text(ep) + " and top-" + text(model.experts_per_token) + " of " +
+            text(model.experts) + " experts no rank can have so much more than the mean",
+        ep == 1 ? "ep 1 has nothing to balance: leave it out" : "at most " + std::to_string(most));
+  }
+}
+
 void check_perturbations(const Scenario& scenario, Rules& rules) {
   if (!rules.sound({"/cluster"})) {
     return;
@@ -290,12 +320,10 @@ void check_perturbations(const Scenario& scenario, Rules& rules) {
             }
           }
         };
-    if (!entry.loads.empty()) {
-      check_loads(scenario, entry, pointer + "/file", rules);
-    }
-    if (entry.kind == "expert_imbalance" && scenario.model.experts == 0 &&
-        rules.sound({"/model"})) {
-      rules.fault(pointer + "/kind", "the model has no experts", "leave it out");
+    check_imbalance(scenario, entry, pointer, rules);
+    const std::string file = pointer + "/file";
+    if (entry.kind == "expert_imbalance" && !entry.file.empty() && rules.sound({file})) {
+      check_loads(scenario, entry, file, rules);
     }
     below(entry.ranks, "ranks", gpus);
     below(entry.nodes, "nodes", nodes);

@@ -65,6 +65,10 @@ void precision(const PrecisionSpec& types, Refusals& refusals) {
 
 void software(const Scenario& scenario, Refusals& refusals) {
   precision(scenario.training.dtype, refusals);
+  refusals.when(scenario.overlap.ep && scenario.parallelism.ep > 1,
+                "/overlap/ep",
+                "expert communication behind compute",
+                "false is simulated");
   refusals.when(scenario.overlap.tp,
                 "/overlap/tp",
                 "overlapped tensor-parallel communication",

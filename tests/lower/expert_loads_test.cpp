@@ -97,6 +97,20 @@ TEST(ExpertLoads, AFileWithAHoleIsRefusedAndTheHoleNamed) {
             "has no load for layer 3, micro-batch 0, rank 7");
 }
 
+TEST(ExpertLoads, NoRankGetsMoreThanEveryTokenCanSend) {
+  const auto fault = [](const std::vector<std::string>& sets) {
+    const Expected<Scenario> scenario = parse_scenario(kSmallExperts, ".", sets);
+    return scenario ? std::string() : scenario.error().list.front().pointer;
+  };
+  // ep 8, two experts a rank, top-2: both copies of every token make 8 times the mean.
+  EXPECT_EQ(fault(with(R"("factor": 8.0)")), "");
+  EXPECT_EQ(fault(with(R"("factor": 8.1)")), "/perturbations/0/factor");
+  const std::string imbalance = R"(perturbations=[{"kind": "expert_imbalance", "factor": 1.5}])";
+  EXPECT_EQ(fault({imbalance}), "/perturbations/0/factor");
+  EXPECT_EQ(fault(with(R"("file": "/dev/null")")), "/perturbations/0/file");
+  EXPECT_EQ(fault(with(R"("file": "/tmp")")), "/perturbations/0/file");
+}
+
 TEST(ExpertLoads, DrawsAreTheSeedsAndTheirMeanIsTheBruteForce) {
   const std::vector<std::string> sets = with(R"("distribution": "lognormal", "sigma": 0.4)");
   const Scenario scenario = read_with(kSmallExperts, sets);

@@ -97,6 +97,9 @@ TEST(KnownJobs, ExpertsFoldIntoTheRanksOfAStage) {
   EXPECT_EQ(faults(with("parallelism.ep=4")), "");
   EXPECT_EQ(faults(with("parallelism.ep=8")), "");
   EXPECT_EQ(faults(with("parallelism.ep=16")), "/parallelism/ep");
+  const Expected<Scenario> seven = parse_scenario(test::kSmallExperts, ".", {"parallelism.ep=7"});
+  ASSERT_FALSE(seven.has_value());
+  EXPECT_EQ(seven.error().list.front().hint, "largest ep here: 16");
   EXPECT_EQ(faults({"cluster.gpus=4", "parallelism.tp=4", "parallelism.ep=4"}), "");
   // jzhang38/EasyContext#47: 2,999 tokens in zig-zag halves over cp 4.
   const Expected<Scenario> odd = parse_scenario(

@@ -96,6 +96,32 @@ TEST(Sharding, PrefetchHidesGathersAndCostsTheirMemory) {
   EXPECT_GT(peak(one), peak(none));
 }
 
+TEST(Sharding, WaitingForWeightsIsDataCommunicationWhateverComesFirst) {
+  // Backward opens with a tensor gather; one stage has no bubble.
+  const StepReport report = report_with(kDense,
+                                        {"parallelism.tp=2",
+                                         "parallelism.fsdp.prefetch=0",
+                                         "training.sequence_length=1024",
+                                         "training.global_batch_size=8"});
+  EXPECT_GT(report.breakdown.dp, 10 * report.breakdown.tp);
+  EXPECT_LT(report.breakdown.bubble, report.step_time / 100);
+}
+
+TEST(Sharding, WhatIsNotShardedIsNotGathered) {
+  // 16 experts over ep 16: each is held once (edp 1); one replica alone has nothing to shard.
+  const auto weights = [](const char* text, const std::vector<std::string>& sets) {
+    return report_with(text, sets).stages.front().memory.weights;
+  };
+  const std::vector<std::string> experts = {"parallelism.ep=16"};
+  std::vector<std::string> sharded = experts;
+  sharded.push_back("parallelism.sharding=zero3");
+  EXPECT_LT(weights(kSmallExperts, sharded), weights(kSmallExperts, experts));
+  const std::vector<std::string> replica = {"parallelism.tp=8", "cluster.gpus=8"};
+  std::vector<std::string> alone = replica;
+  alone.push_back("parallelism.sharding=none");
+  EXPECT_EQ(weights(kDense, replica), weights(kDense, alone));
+}
+
 TEST(Sharding, DegreesOfOneAreTheirAbsence) {
   const StepReport plain = report_with(kSmallExperts, {"costs=calibrated"});
   for (const char* set : {"parallelism.cp=1",
