@@ -221,7 +221,8 @@ void StageBlocks::reduce_unit(Emission& emission, std::size_t unit) {
   const RankParameters& parameters = emission.units[unit];
   const ShardSpan span = shard_span(scenario_.parallelism);
   const auto reduce = [&](GroupKind shards, GroupKind replicas, Bytes bytes, std::int64_t owners) {
-    const Bytes shard{(bytes.value + owners - 1) / owners};
+    const bool last = emission.phase == Phase::kLastBackward;
+    const Bytes shard{last ? (bytes.value + owners - 1) / owners : 0};
     for (const std::int32_t task :
          {weights(emission,
                   shards,
@@ -274,7 +275,7 @@ void StageBlocks::emit(Emission& emission, const std::vector<std::int32_t>& part
     for (const std::size_t part : units[unit]) {
       emit_part(emission, parts_[parts[part]]);
     }
-    if (sharded && emission.phase == Phase::kReducingBackward) {
+    if (sharded && emission.phase >= Phase::kReducingBackward) {
       reduce_unit(emission, unit);
     }
   }

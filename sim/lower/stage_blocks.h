@@ -39,8 +39,9 @@ struct BlockFlops {
   Int128 recomputed = 0;
 };
 
-/// kReducingBackward: a backward after which zero3 reduces the gradients of its units.
-enum class Phase { kForward, kBackward, kReducingBackward };
+/// zero3 reduces the gradients of its units in a kReducingBackward; hybrid groups sum theirs over
+/// their replicas only in the kLastBackward of a step.
+enum class Phase { kForward, kBackward, kReducingBackward, kLastBackward };
 
 /// Builds blocks on demand; equal (parts, phase, link class) share one.
 class StageBlocks {

@@ -97,10 +97,14 @@ bool TemplateWriter::reduces_early() const {
   return in_.scenario.parallelism.sharding == Sharding::kZero2;
 }
 
-/// zero3: whether the backward at this position reduces its units' gradients.
-bool TemplateWriter::reduces_units(std::size_t position) const {
+/// zero3: what the backward at this position reduces. A hybrid group sums over its replicas once a
+/// step, when all micro-batches are in (MiCS, Zhang et al. 2022, arXiv 2205.00119, section 3.4).
+Phase TemplateWriter::backward_phase(std::size_t position) const {
   const FsdpSpec fsdp = in_.scenario.parallelism.fsdp.value_or(FsdpSpec{});
-  return gathers_units() && (fsdp.reduction == "micro_batch" || last_backward_of_run(position));
+  if (!gathers_units() || (fsdp.reduction != "micro_batch" && !last_backward_of_run(position))) {
+    return Phase::kBackward;
+  }
+  return last_backward_of_stage(position) ? Phase::kLastBackward : Phase::kReducingBackward;
 }
 
 void TemplateWriter::reduce_when_due(const Action& action,

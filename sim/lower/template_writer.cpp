@@ -23,9 +23,12 @@ TemplateWriter::TemplateWriter(const TemplateInputs& inputs, const LinkClass& li
     for (std::int32_t micro_batch = 0; micro_batch < versions; ++micro_batch) {
       chunk.forward.push_back(&in_.blocks.get(stage, micro_batch, Phase::kForward, links));
       chunk.backward.push_back(&in_.blocks.get(stage, micro_batch, Phase::kBackward, links));
-      chunk.reducing.push_back(
-          gathers_units() ? &in_.blocks.get(stage, micro_batch, Phase::kReducingBackward, links)
-                          : chunk.backward.back());
+      const auto reducing = [&](Phase phase) {
+        return gathers_units() ? &in_.blocks.get(stage, micro_batch, phase, links)
+                               : chunk.backward.back();
+      };
+      chunk.reducing.push_back(reducing(Phase::kReducingBackward));
+      chunk.last.push_back(reducing(Phase::kLastBackward));
       chunk.stash.push_back(in_.parts.stash(stage, micro_batch) + in_.parts.logits(stage));
     }
   }
@@ -59,9 +62,10 @@ TemplateWriter::ComputeCall TemplateWriter::compute(const Action& action,
                                                     Phase phase,
                                                     std::optional<std::int32_t> received) {
   const Chunk& held = chunk(action.stage);
-  const std::vector<const StageBlock*>& blocks = phase == Phase::kForward    ? held.forward
-                                                 : phase == Phase::kBackward ? held.backward
-                                                                             : held.reducing;
+  const std::vector<const StageBlock*>& blocks = phase == Phase::kForward            ? held.forward
+                                                 : phase == Phase::kBackward         ? held.backward
+                                                 : phase == Phase::kReducingBackward ? held.reducing
+                                                                                     : held.last;
   const StageBlock& hooks =
       *blocks[blocks.size() > 1 ? static_cast<std::size_t>(action.micro_batch) : 0];
   ComputeCall now{calls_.append(hooks.block, hooks.launch), &hooks};
@@ -146,7 +150,7 @@ void TemplateWriter::forward(const Action& action) {
   }
 }
 
-void TemplateWriter::backward(const Action& action, bool reducing) {
+void TemplateWriter::backward(const Action& action, Phase phase) {
   std::optional<std::int32_t> received;
   const bool last = action.stage + 1 == in_.schedule.stages();
   if (!last && in_.schedule.owner(action.stage + 1) != links_.pp_rank) {
@@ -156,8 +160,7 @@ void TemplateWriter::backward(const Action& action, bool reducing) {
     calls_.last().stage = action.stage;
     calls_.last().micro_batch = action.micro_batch;
   }
-  const ComputeCall done =
-      compute(action, reducing ? Phase::kReducingBackward : Phase::kBackward, received);
+  const ComputeCall done = compute(action, phase, received);
   calls_.last().freed_bytes = stash(action).value;
   if (action.stage > 0 && in_.schedule.owner(action.stage - 1) != links_.pp_rank) {
     send(message(action, true), kPrevious, done, action);
@@ -170,7 +173,7 @@ BuiltTemplate TemplateWriter::write() {
     if (action.kind == ActionKind::kForward) {
       forward(action);
     } else {
-      backward(action, reduces_units(position));
+      backward(action, backward_phase(position));
       reduce_when_due(action, position, latest_);
     }
   }

@@ -27,6 +27,7 @@ class TemplateWriter {
     std::vector<const StageBlock*> forward;  ///< per micro-batch, or one where all are alike
     std::vector<const StageBlock*> backward;
     std::vector<const StageBlock*> reducing;  ///< backward; zero3: with its reductions
+    std::vector<const StageBlock*> last;      ///< the same; zero3: with those over replicas
     std::vector<Bytes> stash;                 ///< the same, logits included
     std::vector<RankParameters> parameters;   ///< per part
   };
@@ -37,7 +38,7 @@ class TemplateWriter {
 
   // The schedule's actions (template_writer.cpp).
   void forward(const Action& action);
-  void backward(const Action& action, bool reducing);
+  void backward(const Action& action, Phase phase);
   std::int32_t receive(std::int32_t message, std::int32_t slot);
   void send(std::int32_t message, std::int32_t slot, const ComputeCall& from, const Action& action);
   ComputeCall compute(const Action& action, Phase phase, std::optional<std::int32_t> received);
@@ -65,7 +66,7 @@ class TemplateWriter {
   bool sharded() const { return in_.scenario.parallelism.sharding != Sharding::kNone; }
   bool gathers_units() const { return in_.scenario.parallelism.sharding == Sharding::kZero3; }
   bool reduces_early() const;
-  bool reduces_units(std::size_t position) const;
+  Phase backward_phase(std::size_t position) const;
 
   const TemplateInputs& in_;
   const LinkClass& links_;

@@ -296,6 +296,12 @@ void add_words(const Scenario& scenario, StepReport& report) {
         "communication takes " + percent(exposed / seconds(report.step_time)) +
         " of the step: compare bytes and rates above with what the fabric gives");
   }
+  const double embedding =
+      6.0 * static_cast<double>(count_parameters(scenario.model).input_embedding);
+  const double per_flop = report.mfu / report.flops_per_token;
+  report.notes.push_back("MFU by other counts: causal attention " + percent(report.mfu_causal) +
+                         ", all of it " + percent(report.mfu_full) + ", the input embedding too " +
+                         percent(report.mfu_full + embedding * per_flop));
   if (degrees.pp > 1) {
     const auto chunks = static_cast<double>(degrees.vpp * scenario.micro_batches());
     const double ideal = static_cast<double>(degrees.pp - 1) / chunks;

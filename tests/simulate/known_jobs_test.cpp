@@ -1,6 +1,7 @@
 #include "tests/support/small_experts.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,26 @@ TEST(KnownJobs, ExpertParallelismBeatsTensorParallelismForMixtral) {
   EXPECT_GE(gain_over({"parallelism.tp=4", "parallelism.etp=4", "parallelism.pp=4"}), 1.3);
 }
 
+// torchtitan's performance page: Llama 3 8B on 64 A100s at 2,904 tokens/s a GPU is 56.8 % with the
+// input embedding and all of attention, 53.9 % without the embedding, 47.9 % with causal attention.
+TEST(KnownJobs, UtilisationIsToldByAllThreeCounts) {
+  const StepReport report = report_with(R"({"name": "counts", "model": "llama3-8b",
+    "cluster": {"topology": "dgx-a100-hdr200", "gpus": 64},
+    "training": {"sequence_length": 8192, "global_batch_size": 64},
+    "parallelism": {"sharding": "zero3"}})",
+                                        {});
+  const double scale = 2904.0 / report.tokens_per_s_per_gpu;
+  EXPECT_NEAR(report.mfu_causal * scale, 0.479, 5e-4);
+  EXPECT_NEAR(report.mfu_full * scale, 0.539, 5e-4);
+  const double every = 6.0 * static_cast<double>(report.parameters) + 12.0 * 32 * 4096 * 8192;
+  EXPECT_NEAR(every * 2904.0 / 312e12, 0.568, 5e-4);
+  char percent[16];
+  std::snprintf(percent, sizeof percent, "%.1f %%", every * report.tokens_per_s_per_gpu / 312e10);
+  EXPECT_TRUE(std::any_of(report.notes.begin(), report.notes.end(), [&](const std::string& note) {
+    return note.ends_with("the input embedding too " + std::string(percent));
+  })) << percent;
+}
+
 // DeepSpeed#2928: an 80B model under ZeRO-3 reached 90 TFLOP/s on A100s with 340 Gb/s a node; BLOOM
 // 176B with tensor and pipeline parallelism 150 on 140 Gb/s.
 TEST(KnownJobs, OnASlowNetworkPipelinesBeatShardedWeights) {
@@ -66,8 +87,7 @@ TEST(KnownJobs, HybridShardsBeatShardsOverNodes) {
   constexpr const char* kQwen = R"({"name": "qwen", "model": "qwen3-30b-a3b",
     "cluster": {"topology": "dgx-h100-ndr400", "gpus": 64},
     "training": {"sequence_length": 4096, "global_batch_size": 1024},
-    "parallelism": {"pp": 4, "ep": 8, "sharding": "zero3", "fsdp": {"reduction": "run"}},
-    "stack": "torchtitan-2025"})";
+    "parallelism": {"pp": 4, "ep": 8, "sharding": "zero3"}, "stack": "torchtitan-2025"})";
   const auto gain = [&](const std::vector<std::string>& sets) {
     std::vector<std::string> hybrid_sets = sets;
     hybrid_sets.push_back("parallelism.shard_group=8");
@@ -76,9 +96,10 @@ TEST(KnownJobs, HybridShardsBeatShardsOverNodes) {
     EXPECT_GT(hybrid.memory_peak, all.memory_peak);
     return hybrid.tokens_per_s / all.tokens_per_s;
   };
-  // Gathers that hide cost nothing wherever they go; those that do not are what hybrid shards save.
-  EXPECT_GT(gain({}), 1.0);
-  EXPECT_GT(gain({"overlap.dp_param=false"}), 1.2);
+  EXPECT_GT(gain({}), 1.1);
+  // Reduced once a run, only the gathers differ, and they hide; without prefetch they do not.
+  EXPECT_GE(gain({"parallelism.fsdp.reduction=run"}), 1.0);
+  EXPECT_GT(gain({"parallelism.fsdp.reduction=run", "overlap.dp_param=false"}), 1.2);
 }
 
 TEST(KnownJobs, ExpertsFoldIntoTheRanksOfAStage) {
