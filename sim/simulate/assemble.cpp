@@ -172,6 +172,44 @@ void add_network(const StepFacts& facts, const Means& means, StepReport& report)
   }
 }
 
+/// Nodes that the first expert-parallel group spans.
+std::int64_t expert_nodes(const Scenario& scenario) {
+  const Expected<DeviceMesh> mesh = DeviceMesh::build(mesh_size(scenario));
+  if (!mesh || scenario.parallelism.ep == 1) {
+    return 1;
+  }
+  std::vector<std::int64_t> nodes;
+  const std::vector<ProcessGroup> groups = mesh->groups("ep");
+  for (const std::int64_t rank : groups.front().ranks) {
+    nodes.push_back(rank / scenario.cluster.hardware.gpus_per_node);
+  }
+  std::sort(nodes.begin(), nodes.end());
+  return std::unique(nodes.begin(), nodes.end()) - nodes.begin();
+}
+
+/// Expert traffic is counted by tokens; what of it each NIC carries is told apart.
+void add_expert_wire(const Scenario& scenario, StepReport& report) {
+  const std::int64_t nodes = expert_nodes(scenario);
+  const auto row = std::find_if(report.network.begin(),
+                                report.network.end(),
+                                [](const auto& group) { return group.group == "ep"; });
+  if (nodes == 1 || row == report.network.end()) {
+    return;
+  }
+  const auto ranks = static_cast<double>(scenario.parallelism.ep);
+  const auto count = static_cast<double>(nodes);
+  const std::string& dispatcher = scenario.stack.dispatcher;
+  const bool forwards = dispatcher == "deepep" || dispatcher == "flex";
+  const double copies = forwards ? nodes_per_token(scenario.model, nodes) /
+                                       static_cast<double>(scenario.model.experts_per_token)
+                                 : 1.0;
+  const double wire = copies * (count - 1.0) / count / ((ranks - 1.0) / ranks);
+  report.notes.push_back("expert traffic: " + human_rate(row->bus_bandwidth) +
+                         " counted by tokens, " + human_rate(row->bus_bandwidth * wire) +
+                         " of it between nodes" +
+                         (forwards ? " (one copy per node, forwarded inside)" : ""));
+}
+
 /// Nearest-rank percentile of sorted values.
 double percentile(const std::vector<double>& sorted, double share) {
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
@@ -346,6 +384,7 @@ StepReport assemble_report(const Scenario& scenario,
   judge_memory(scenario, lowered.facts, report);
   add_memory_notes(scenario, lowered.facts, report);
   add_network(lowered.facts, means, report);
+  add_expert_wire(scenario, report);
   report.steps = statistics_of(timeline);
   add_words(scenario, report);
   add_activations(lowered.facts, report);

@@ -226,7 +226,7 @@ TEST(Refusal, TheExpertParallelismOfferedFolds) {
                          "parallelism.pp=1",
                          "training.global_batch_size=48"};
   for (const auto& [degree, asked, right] :
-       {std::array{"ep", "12", "4"}, std::array{"etp", "12", "4"}, std::array{"ep", "3", "2"}}) {
+       {std::array{"ep", "12", "4"}, std::array{"etp", "12", "4"}, std::array{"ep", "3", "4"}}) {
     Lines more = mixtral;
     more.push_back(std::string("parallelism.") + degree + "=" + asked);
     EXPECT_EQ(offered(faults_of(more), degree), right) << degree << " " << asked;

@@ -69,6 +69,31 @@ TEST(KnownJobs, UtilisationIsToldByAllThreeCounts) {
   })) << percent;
 }
 
+// deepseek-ai/DeepEP#285: bandwidths by tokens exceed the NIC's; what is on the wire never does.
+TEST(KnownJobs, ExpertTrafficOnTheWireIsToldApart) {
+  for (const char* dispatcher : {"alltoall", "deepep"}) {
+    const std::string set = std::string("stack.dispatcher=") + dispatcher;
+    const StepReport report = report_with(
+        test::kSmallExperts,
+        {"parallelism.ep=16", "costs=calibrated", "training.sequence_length=16384", set});
+    const std::string start = "expert traffic: ";
+    const auto note =
+        std::find_if(report.notes.begin(), report.notes.end(), [&](const std::string& line) {
+          return line.starts_with(start);
+        });
+    ASSERT_NE(note, report.notes.end());
+    const double by_tokens = std::stod(note->substr(start.size()));
+    const double wire = std::stod(note->substr(note->find("tokens, ") + 8));
+    EXPECT_LT(wire, 50.0) << *note;
+    // Two nodes of 8: half the copies leave the node, of 15 / 16 that leave the rank. One copy per
+    // node: the two experts of a token, 8 of 16 on each node, lie in 2 (1 - 8 x 7 / (16 x 15))
+    // nodes.
+    const double nodes = 2.0 * (1.0 - 8.0 * 7.0 / (16.0 * 15.0));
+    const double copies = std::string(dispatcher) == "deepep" ? nodes / 2.0 : 1.0;
+    EXPECT_NEAR(wire / by_tokens, copies * 0.5 / (15.0 / 16.0), 0.02) << *note;
+  }
+}
+
 // DeepSpeed#2928: an 80B model under ZeRO-3 reached 90 TFLOP/s on A100s with 340 Gb/s a node; BLOOM
 // 176B with tensor and pipeline parallelism 150 on 140 Gb/s.
 TEST(KnownJobs, OnASlowNetworkPipelinesBeatShardedWeights) {
