@@ -153,7 +153,7 @@ void StageBlocks::emit_part(Emission& emission, const Part& part) {
       emission.hooks.roots.push_back(emission.next());
     }
     // Kernels need the unit's weights, collectives of activations do not.
-    if (op.kind != OperatorKind::kCollective && std::exchange(weights_awaited, true) == false) {
+    if (op.kind != OperatorKind::kCollective && !std::exchange(weights_awaited, true)) {
       const std::vector<std::int32_t>& gathers = emission.gathers[emission.unit];
       waits.insert(waits.end(), gathers.begin(), gathers.end());
     }

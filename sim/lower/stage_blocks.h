@@ -42,6 +42,7 @@ struct BlockFlops {
 /// zero3 reduces the gradients of its units in a kReducingBackward; hybrid groups sum theirs over
 /// their replicas only in the kLastBackward of a step.
 enum class Phase { kForward, kBackward, kReducingBackward, kLastBackward };
+inline constexpr std::size_t kPhases = 4;
 
 /// Builds blocks on demand; equal (parts, phase, link class) share one.
 class StageBlocks {

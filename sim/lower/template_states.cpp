@@ -104,7 +104,9 @@ Phase TemplateWriter::backward_phase(std::size_t position) const {
   if (!gathers_units() || (fsdp.reduction != "micro_batch" && !last_backward_of_run(position))) {
     return Phase::kBackward;
   }
-  return last_backward_of_stage(position) ? Phase::kLastBackward : Phase::kReducingBackward;
+  const bool hybrid = shard_span(in_.scenario.parallelism).replicas > 1;
+  return hybrid && last_backward_of_stage(position) ? Phase::kLastBackward
+                                                    : Phase::kReducingBackward;
 }
 
 void TemplateWriter::reduce_when_due(const Action& action,

@@ -21,17 +21,21 @@ TemplateWriter::TemplateWriter(const TemplateInputs& inputs, const LinkClass& li
     chunk.parameters = in_.parts.parameters(stage);
     const std::int32_t versions = in_.parts.varies() ? in_.schedule.size.micro_batches : 1;
     for (std::int32_t micro_batch = 0; micro_batch < versions; ++micro_batch) {
-      chunk.forward.push_back(&in_.blocks.get(stage, micro_batch, Phase::kForward, links));
-      chunk.backward.push_back(&in_.blocks.get(stage, micro_batch, Phase::kBackward, links));
-      const auto reducing = [&](Phase phase) {
-        return gathers_units() ? &in_.blocks.get(stage, micro_batch, phase, links)
-                               : chunk.backward.back();
-      };
-      chunk.reducing.push_back(reducing(Phase::kReducingBackward));
-      chunk.last.push_back(reducing(Phase::kLastBackward));
       chunk.stash.push_back(in_.parts.stash(stage, micro_batch) + in_.parts.logits(stage));
     }
   }
+}
+
+const StageBlock& TemplateWriter::block(const Action& action, Phase phase) {
+  Chunk& held = chunks_.at(action.stage);
+  std::vector<const StageBlock*>& made = held.blocks[static_cast<std::size_t>(phase)];
+  made.resize(held.stash.size());
+  const StageBlock*& wanted =
+      made[made.size() > 1 ? static_cast<std::size_t>(action.micro_batch) : 0];
+  if (wanted == nullptr) {
+    wanted = &in_.blocks.get(action.stage, action.micro_batch, phase, links_);
+  }
+  return *wanted;
 }
 
 Bytes TemplateWriter::stash(const Action& action) const {
@@ -61,13 +65,7 @@ void TemplateWriter::wait_for_latest(std::int32_t task) {
 TemplateWriter::ComputeCall TemplateWriter::compute(const Action& action,
                                                     Phase phase,
                                                     std::optional<std::int32_t> received) {
-  const Chunk& held = chunk(action.stage);
-  const std::vector<const StageBlock*>& blocks = phase == Phase::kForward            ? held.forward
-                                                 : phase == Phase::kBackward         ? held.backward
-                                                 : phase == Phase::kReducingBackward ? held.reducing
-                                                                                     : held.last;
-  const StageBlock& hooks =
-      *blocks[blocks.size() > 1 ? static_cast<std::size_t>(action.micro_batch) : 0];
+  const StageBlock& hooks = block(action, phase);
   ComputeCall now{calls_.append(hooks.block, hooks.launch), &hooks};
   for (const std::int32_t gather : hooks.early) {
     wait_for_latest(gather);

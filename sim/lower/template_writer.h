@@ -4,6 +4,7 @@
 #include "sim/lower/call_list.h"
 #include "sim/lower/stage_template.h"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -24,12 +25,10 @@ class TemplateWriter {
   };
   /// One virtual stage of the rank.
   struct Chunk {
-    std::vector<const StageBlock*> forward;  ///< per micro-batch, or one where all are alike
-    std::vector<const StageBlock*> backward;
-    std::vector<const StageBlock*> reducing;  ///< backward; zero3: with its reductions
-    std::vector<const StageBlock*> last;      ///< the same; zero3: with those over replicas
-    std::vector<Bytes> stash;                 ///< the same, logits included
-    std::vector<RankParameters> parameters;   ///< per part
+    /// By Phase, then per micro-batch, or one where all are alike; built when first used.
+    std::array<std::vector<const StageBlock*>, kPhases> blocks;
+    std::vector<Bytes> stash;                ///< per micro-batch likewise, logits included
+    std::vector<RankParameters> parameters;  ///< per part
   };
   struct Gather {
     Bucket bucket;
@@ -48,6 +47,7 @@ class TemplateWriter {
   }
   const Chunk& chunk(std::int32_t stage) const { return chunks_.at(stage); }
   Bytes stash(const Action& action) const;
+  const StageBlock& block(const Action& action, Phase phase);
   std::int32_t message(const Action& action, bool backward) const;
 
   // States: gradients, optimizer, parameters (template_states.cpp).

@@ -139,22 +139,46 @@ TEST(CollectiveBytes, OfStatesAreGradientsAndParametersOverTheirOwnGroups) {
     const std::int64_t each = at.sharding == "none"    ? 2 * 4
                               : at.sharding == "zero1" ? 4 + 2
                                                        : m * (2 + 2 + 4);
-    double expected = 0;
+    // Every size here divides by its group, so that nothing is rounded.
+    std::int64_t expected = 0;
     for (std::int64_t stage = 0; stage < at.pp; ++stage) {
       const auto [shared, experts] = parameters(at, stage);
-      const auto off = [](std::int64_t ranks) {
-        return static_cast<double>(ranks - 1) / static_cast<double>(ranks);
-      };
-      const double rank =
-          static_cast<double>(shared) * off(at.dp) + static_cast<double>(experts) * off(at.edp());
-      expected += rank * static_cast<double>(each * at.tp * at.dp);
+      const std::int64_t rank =
+          shared * each / at.dp * (at.dp - 1) + experts * each / at.edp() * (at.edp() - 1);
+      expected += rank * at.tp * at.dp;
     }
-    // The gradient norm and the loss are 4 bytes each; a share is rounded up to whole bytes.
-    const double scalars = 16.0 * static_cast<double>(at.gpus());
-    const double roundings = 100.0 * static_cast<double>(m * at.gpus());
-    EXPECT_GE(static_cast<double>(sent["dp"]), expected - 1.0);
-    EXPECT_LE(static_cast<double>(sent["dp"]), expected + scalars + roundings);
+    // The gradient norm is 4 bytes over all ranks that hold different gradients, the loss 4 over a
+    // pipeline.
+    const std::int64_t norm = at.sharding == "none" ? at.tp * at.pp : at.gpus();
+    expected += at.gpus() * ((8 * (norm - 1) + norm - 1) / norm);
+    expected += at.pp > 1 ? at.gpus() * 4 : 0;
+    EXPECT_EQ(sent["dp"], expected);
   }
+}
+
+TEST(CollectiveBytes, OfHybridShardsAreOneSumOverReplicasAStep) {
+  // tp 1, pp 1, dp 8 in two groups of 4, two micro-batches; experts over ep 2 (edp 4, two of 2).
+  Degrees at;
+  at.dp = 8;
+  at.ep = 2;
+  at.sharding = "zero3";
+  const auto [shared, experts] = parameters(at, 0);
+  const auto sent = [&](const std::string& reduction) {
+    std::vector<std::string> sets = at.sets();
+    sets.emplace_back("parallelism.shard_group=4");
+    sets.push_back("parallelism.fsdp.reduction=" + reduction);
+    const Expected<Lowered> lowered = lower(read_with(kSmallExperts, sets));
+    return sent_by_stream(lowered->program)["dp"];
+  };
+  const auto of = [](std::int64_t parameters, std::int64_t group, std::int64_t times) {
+    // Gathered twice a micro-batch in 16 bits, reduced `times` in 32; then each shard's all-reduce
+    // over two replicas: 2 (2 - 1) / 2 of it.
+    const std::int64_t inside = (2 * (2 + 2) + times * 4) * parameters / group * (group - 1);
+    return inside + 4 * parameters / group;
+  };
+  const std::int64_t norm = 8 * 7;
+  EXPECT_EQ(sent("micro_batch"), 8 * (of(shared, 4, 2) + of(experts, 2, 2)) + norm);
+  EXPECT_EQ(sent("run"), 8 * (of(shared, 4, 1) + of(experts, 2, 1)) + norm);
 }
 
 TEST(CollectiveBytes, ExecutedFlopsAreTheFormulaForAnyFolding) {

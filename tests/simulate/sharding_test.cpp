@@ -115,11 +115,55 @@ TEST(Sharding, WhatIsNotShardedIsNotGathered) {
   const std::vector<std::string> experts = {"parallelism.ep=16"};
   std::vector<std::string> sharded = experts;
   sharded.push_back("parallelism.sharding=zero3");
+  // A sixteenth of what all ranks hold alike, the rank's own expert of each layer whole, and two
+  // gathered units of the largest kind, the head.
+  const std::int64_t layer = 4 * 512 * 512 + 2 * 64 + 2 * 512 + 512 * 16;
+  const std::int64_t head = 32000 * 512 + 512;
+  const std::int64_t shared = 4 * layer + 32000 * 512 + head;
+  const auto expected = [&](std::int64_t width, std::int64_t gathered) {
+    return 2 * shared / 16 + 2 * (4 * 3 * 512 * width) + 2 * gathered;
+  };
+  EXPECT_EQ(weights(kSmallExperts, sharded), expected(256, 2 * head));
+  std::vector<std::string> wide = sharded;  // an expert larger than the head
+  wide.emplace_back("model.moe_intermediate_size=16384");
+  EXPECT_EQ(weights(kSmallExperts, wide), expected(16384, 2 * head));
+  std::vector<std::string> kept = sharded;
+  kept.emplace_back("parallelism.fsdp.reshard_after_forward=false");
+  EXPECT_EQ(weights(kSmallExperts, kept), expected(256, shared));
   EXPECT_LT(weights(kSmallExperts, sharded), weights(kSmallExperts, experts));
   const std::vector<std::string> replica = {"parallelism.tp=8", "cluster.gpus=8"};
   std::vector<std::string> alone = replica;
   alone.push_back("parallelism.sharding=none");
   EXPECT_EQ(weights(kDense, replica), weights(kDense, alone));
+}
+
+TEST(Sharding, TheOptimizerUpdatesWhatTheRankOwns) {
+  // ep 4 over dp 16: an expert is held by 4 ranks. Norm: 4 bytes a parameter; Adam: gradient 4,
+  // master weight and two moments read and written 24, the 16-bit copy 2.
+  const StepReport report =
+      report_with(kSmallExperts,
+                  {"parallelism.ep=4", R"(costs={"model": "constant", "memory_bound_ops": true})"});
+  const double layer = 4 * 512 * 512 + 2 * 64 + 2 * 512 + 512 * 16;
+  const double shared = 4 * layer + 2 * 32000 * 512 + 512;
+  const double experts = 4.0 * 4 * 3 * 512 * 256;
+  const double owned = shared / 16 + experts / 4;
+  EXPECT_NEAR(seconds(report.breakdown.optimizer), owned * (4 + 4 + 24 + 2) / 3350e9, 1e-9);
+}
+
+TEST(Sharding, WhatChangesNothingIsRefused) {
+  const auto fault = [](const std::vector<std::string>& sets) {
+    const Expected<Scenario> scenario = parse_scenario(kDense, ".", sets);
+    return scenario ? std::string() : scenario.error().list.front().pointer;
+  };
+  EXPECT_EQ(fault({"parallelism.bucket_bytes=1000000"}), "/parallelism/bucket_bytes");
+  EXPECT_EQ(fault({"parallelism.sharding=zero2", "parallelism.fsdp.prefetch=2"}),
+            "/parallelism/fsdp");
+  EXPECT_EQ(fault({"parallelism.sharding=none", "parallelism.shard_group=8"}),
+            "/parallelism/shard_group");
+  const std::vector<Diagnostic> refused =
+      not_simulated(test::read_with(kSmallExperts, {"parallelism.ep=2", "overlap.ep=true"}));
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_EQ(refused.front().pointer, "/overlap/ep");
 }
 
 TEST(Sharding, DegreesOfOneAreTheirAbsence) {
