@@ -174,11 +174,11 @@ void StageBlocks::emit_part(Emission& emission, const Part& part) {
   emission.hooks.part_last.push_back(emission.last_compute);
 }
 
-std::int32_t StageBlocks::weights(
-    Emission& emission, GroupKind kind, CollectiveKind op, Bytes bytes, const char* name) {
-  const std::int32_t shape = emission.links->shape(kind);
-  if (shape < 0 || bytes.value == 0) {
-    return -1;
+std::optional<Task> StageBlocks::states_collective(
+    const LinkClass& links, GroupKind kind, CollectiveKind op, Bytes bytes, const char* name) {
+  const std::int32_t shape = links.shape(kind);
+  if (shape < 0) {
+    return std::nullopt;
   }
   const GroupShape& group = shapes_.shape(shape);
   Task task;
@@ -188,8 +188,17 @@ std::int32_t StageBlocks::weights(
   task.label = vocabulary_.label(name);
   task.bytes = bus_bytes(op, bytes, group.size);
   task.work = transfer_work(collective_cost(op, bytes, group, prices_.links()));
+  return task;
+}
+
+std::int32_t StageBlocks::weights(
+    Emission& emission, GroupKind kind, CollectiveKind op, Bytes bytes, const char* name) {
+  const std::optional<Task> task = states_collective(*emission.links, kind, op, bytes, name);
+  if (!task || bytes.value == 0) {
+    return -1;
+  }
   const std::int32_t self = emission.next();
-  emit_task(emission, task, {}, false);
+  emit_task(emission, *task, {}, false);
   return self;
 }
 

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -58,6 +59,11 @@ class StageBlocks {
                         std::int32_t micro_batch,
                         Phase phase,
                         const LinkClass& links);
+
+  /// A collective of gradients or parameters on the one data-parallel stream; nothing in a group of
+  /// one.
+  std::optional<Task> states_collective(
+      const LinkClass& links, GroupKind kind, CollectiveKind op, Bytes bytes, const char* name);
 
   /// FLOPs of one call of a block made by get().
   const BlockFlops& flops(std::int32_t block) const { return flops_.at(block); }

@@ -35,25 +35,16 @@ bool TemplateWriter::last_backward_of_stage(std::size_t position) const {
                       });
 }
 
-/// A collective of the states on the one data-parallel stream; -1 in a group of one.
+/// Appends a collective of the states; -1 in a group of one.
 std::int32_t TemplateWriter::collective(GroupKind kind,
                                         CollectiveKind op,
                                         Bytes bytes,
                                         const char* name) {
-  const std::int32_t shape = links_.shape(kind);
-  if (shape < 0) {
+  const std::optional<Task> task = in_.blocks.states_collective(links_, kind, op, bytes, name);
+  if (!task) {
     return -1;
   }
-  const GroupShape& group = in_.places.shapes.shape(shape);
-  Task task;
-  task.kind = TaskKind::kCollective;
-  task.stream = kDataStream;
-  task.group_kind = kind;
-  task.bytes = bus_bytes(op, bytes, group.size);
-  task.label = in_.vocabulary.label(name);
-  task.work = transfer_work(collective_cost(op, bytes, group, in_.prices.links()));
-  const std::int32_t call = calls_.append_single(task, name, in_.prices.launch());
-  return calls_.task_of(call, 0);
+  return calls_.task_of(calls_.append_single(*task, name, in_.prices.launch()), 0);
 }
 
 /// Sharded: each owner gets its part, and replicas of a hybrid group sum theirs.
