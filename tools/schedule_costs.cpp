@@ -220,8 +220,8 @@ Expected<TypedCosts> read_costs(const CostOptions& options) {
   const auto ticks = [&](std::string_view name, std::int64_t otherwise) {
     return ticks_of(costs, name, otherwise, decimals, faults);
   };
-  typed.ticks.forward = ticks("forward", 1);
-  typed.ticks.backward =
+  typed.ticks.stages.front().forward = ticks("forward", 1);
+  typed.ticks.stages.front().backward =
       options.backward || !halves ? ticks("backward", 2) : ticks("dgrad", 0) + ticks("wgrad", 0);
   typed.ticks.p2p = ticks("p2p", 0);
   if (options.backward && options.dgrad) {

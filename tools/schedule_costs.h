@@ -16,7 +16,7 @@ struct CostOptions {
 
 /// The same as whole ticks, so that no digit of the input is lost.
 struct TypedCosts {
-  ChunkCosts ticks;
+  ScheduleCosts ticks;
   Duration second_or_one{1};        ///< ticks in one second, or in 1 when the costs have no unit
   Duration unit{1};                 ///< ticks in one printed unit
   std::string suffix;               ///< " us", or "" when the costs have no unit

@@ -54,8 +54,8 @@ std::string heading(const Schedule& schedule, const TypedCosts& costs) {
       text += " · group " + std::to_string(size.group == 0 ? size.pp : size.group);
     }
   }
-  text += " · forward " + costs.printed(costs.ticks.forward) + ", backward " +
-          costs.printed(costs.ticks.backward);
+  text += " · forward " + costs.printed(costs.ticks.stages.front().forward) + ", backward " +
+          costs.printed(costs.ticks.stages.front().backward);
   if (costs.ticks.p2p != Duration{}) {
     text += ", p2p " + costs.printed(costs.ticks.p2p);
   }
@@ -147,8 +147,8 @@ nlohmann::ordered_json schedule_json(const Schedule& schedule,
                                      const TypedCosts& costs) {
   nlohmann::ordered_json json = sizes(schedule);
   json["unit"] = costs.has_unit() ? "s" : "";
-  json["costs"] = {{"forward", number(costs.ticks.forward, costs)},
-                   {"backward", number(costs.ticks.backward, costs)},
+  json["costs"] = {{"forward", number(costs.ticks.stages.front().forward, costs)},
+                   {"backward", number(costs.ticks.stages.front().backward, costs)},
                    {"p2p", number(costs.ticks.p2p, costs)},
                    {"unused", costs.unused}};
   json["makespan"] = number(timing.makespan, costs);

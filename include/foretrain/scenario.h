@@ -1,8 +1,10 @@
 #pragma once
 
+#include "foretrain/cost_spec.h"
 #include "foretrain/diagnostic.h"
 #include "foretrain/mesh.h"
 #include "foretrain/model_config.h"
+#include "foretrain/schedule.h"
 #include "foretrain/topology_spec.h"
 #include "foretrain/units.h"
 
@@ -97,7 +99,15 @@ struct ScheduleSpec {
   bool barrier = true;
   std::string p2p = "eager";
   std::string overlap_semantics = "atomic";
-  std::string csv;  ///< path of a user's own list, or empty
+  std::string csv;                ///< path of a user's own lists, or empty
+  std::optional<Schedule> lists;  ///< of that file
+  std::int64_t slices = 1;        ///< seq1f1b: sequence slices of a micro-batch
+  /// Rendezvous without overlap.pp: transfers between two units are posted together.
+  bool batched = true;
+  /// Transfers that share a stream: of one "direction" of a pair, of a "pair", or "shared" by all.
+  std::string streams = "direction";
+  std::optional<Duration> overlapped;  ///< stated time of an overlapped unit; unset: its operators
+  std::int64_t copies = 1;             ///< derived: of the model, 2 where it runs both ways
 };
 
 enum class RecomputeMode { kNone, kSelective, kFull, kModules };
@@ -114,37 +124,6 @@ struct OverlapSpec {
 struct NetworkSpec {
   std::string mode = "analytic";
   std::string routing = "destination";  ///< destination, hashed, single
-};
-
-/// Textbook costs under which closed forms hold exactly, or the calibrated model.
-struct CostSpec {
-  bool constant = false;
-  double gemm_efficiency = 0.6;
-  double attention_efficiency = 0.6;
-  bool memory_bound_ops = false;
-  Duration launch_overhead{};
-  double link_efficiency = 1.0;
-  Duration link_latency{};
-  bool communication_free = false;
-  bool embedding_and_head_free = false;
-};
-
-/// The software that runs the kernels.
-struct StackSpec {
-  std::string name = "megatron-2024";
-  std::string family = "megatron";
-  int year = 2024;
-  std::string attention_kernel = "flash-2";  ///< unfused, flash-1, flash-2, flash-3, cudnn
-  bool fused_operators = true;  ///< norms, SwiGLU, rotary and dropout-add in one pass each
-  bool cuda_graphs = false;
-  bool fused_gradient_accumulation = true;  ///< main-gradient add inside the weight-gradient GEMM
-  std::string gradient_reduction =
-      "run";  ///< zero2: "run" (after each run of a chunk's backwards), "micro_batch"
-  std::string dispatcher = "alltoall";  ///< of experts: alltoall, allgather, flex, deepep
-  double expert_capacity = 0.0;         ///< experts padded to this capacity factor; 0: dropless
-  Duration host_launch{};               ///< host time per kernel launch
-  /// Dropless experts: the host reads the token counts before it launches the expert GEMMs.
-  Duration host_sync{};
 };
 
 struct StepWindow {
@@ -220,6 +199,9 @@ Expected<Scenario> parse_scenario(const std::string& text,
 /// layers_per_stage derived). Reading it back gives the same Scenario.
 std::string write_scenario(const Scenario& scenario);
 
+/// The schedule a scenario asks for, built. Faults: none for a scenario that was read.
+Expected<Schedule> schedule_of(const Scenario& scenario);
+
 /// The mesh a scenario asks for: its degrees, order and node size.
 MeshSize mesh_size(const Scenario& scenario);
 
@@ -230,15 +212,16 @@ MeshSize mesh_size(const Scenario& scenario);
 Expected<std::vector<std::int64_t>> split_layers(std::int64_t layers,
                                                  const Parallelism& parallelism);
 
-/// Ranks that reduce gradients with one another, and split the states where they are sharded.
+/// Ranks that reduce gradients with one another, and split the states where they are sharded. Two
+/// model copies share both: a pair of pipeline ranks holds the same two stages.
 struct ShardSpan {
-  std::int64_t ranks = 1;         ///< of dp x cp: all, or shard_group of them
+  std::int64_t ranks = 1;         ///< of dp x cp x copies: all, or shard_group of them
   std::int64_t expert_ranks = 1;  ///< the same of edp, for routed experts
   std::int64_t replicas = 1;      ///< such groups: hybrid sharding sums over them once more
   std::int64_t owners = 1;        ///< ranks that split the states: `ranks`, or 1 without sharding
   std::int64_t expert_owners = 1;
 };
-ShardSpan shard_span(const Parallelism& parallelism);
+ShardSpan shard_span(const Scenario& scenario);
 
 /// Reads a topology preset or file, with its GPU file; the same fault rules.
 Expected<TopologySpec> read_topology(const std::string& name_or_path);

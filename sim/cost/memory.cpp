@@ -46,7 +46,7 @@ std::int64_t split_parameters(const RankParameters& held, const ShardSpan& span)
 }
 
 RankHoldings holdings_of(const MemoryInputs& in, std::int32_t pp_rank) {
-  const ShardSpan span = shard_span(in.scenario.parallelism);
+  const ShardSpan span = shard_span(in.scenario);
   RankHoldings held;
   for (std::int32_t at = pp_rank; at < in.schedule.stages(); at += in.schedule.size.pp) {
     const StageHoldings& stage = in.stages[static_cast<std::size_t>(at)];
@@ -74,7 +74,7 @@ std::int64_t gathered_weights(const MemoryInputs& in, const RankHoldings& held) 
   const Parallelism& degrees = in.scenario.parallelism;
   const PrecisionSpec& types = in.scenario.training.dtype;
   const FsdpSpec fsdp = degrees.fsdp.value_or(FsdpSpec{});
-  const std::int64_t whole = split_parameters(held.parameters, shard_span(degrees)) *
+  const std::int64_t whole = split_parameters(held.parameters, shard_span(in.scenario)) *
                              bytes_per_element(types.param_gather);
   const std::int64_t ahead = in.scenario.overlap.dp_param ? fsdp.prefetch : 0;
   const std::int64_t units =
@@ -82,7 +82,7 @@ std::int64_t gathered_weights(const MemoryInputs& in, const RankHoldings& held) 
           ? std::min(whole,
                      (1 + ahead) * held.largest_bucket * bytes_per_element(types.param_gather))
           : whole;
-  return split(held.parameters, bytes_per_element(types.params), shard_span(degrees)) + units;
+  return split(held.parameters, bytes_per_element(types.params), shard_span(in.scenario)) + units;
 }
 
 /// Gradients that are not yet reduced beside those that are.
@@ -97,7 +97,7 @@ std::int64_t sharded_gradients(const MemoryInputs& in, const RankHoldings& held)
                                      ? 2 * held.largest_bucket
                                      : std::min<std::int64_t>(held.chunks, 2) * held.largest_chunk;
   return std::min(held.parameters.total() * each,
-                  split(held.parameters, each, shard_span(degrees)) + unsharded * each);
+                  split(held.parameters, each, shard_span(in.scenario)) + unsharded * each);
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ MemoryPlan plan_memory(const MemoryInputs& in, std::int32_t pp_rank) {
   const Parallelism& degrees = in.scenario.parallelism;
   const PrecisionSpec& types = in.scenario.training.dtype;
   const RankHoldings held = holdings_of(in, pp_rank);
-  const ShardSpan span = shard_span(degrees);
+  const ShardSpan span = shard_span(in.scenario);
   const bool one_owner = span.owners == 1 && span.expert_owners == 1;
   MemoryPlan plan;
   plan.weights = held.parameters.total() * bytes_per_element(types.params) + held.weight_copies;

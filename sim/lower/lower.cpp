@@ -13,18 +13,9 @@
 namespace foretrain {
 namespace {
 
-Expected<Schedule> schedule_of(const Scenario& scenario) {
-  ScheduleSize size;
-  size.pp = static_cast<std::int32_t>(scenario.parallelism.pp);
-  size.vpp = static_cast<std::int32_t>(scenario.parallelism.vpp);
-  size.micro_batches = static_cast<std::int32_t>(scenario.micro_batches());
-  size.group = static_cast<std::int32_t>(scenario.schedule.group);
-  return make_schedule(scenario.schedule.name, size);
-}
-
 /// Parameters that zero3 gathers at once, or the largest bucket.
 std::int64_t largest_transfer(const Scenario& scenario, const std::vector<RankParameters>& parts) {
-  const ShardSpan span = shard_span(scenario.parallelism);
+  const ShardSpan span = shard_span(scenario);
   std::int64_t most = 0;
   const bool by_layer = scenario.parallelism.fsdp.value_or(FsdpSpec{}).unit == "layer";
   if (scenario.parallelism.sharding != Sharding::kZero3) {

@@ -114,7 +114,7 @@ std::array<std::vector<ProcessGroup>, kGroupKinds> group_lists(
   lists[kEmbeddingGroup] = embedding_groups(mesh, scenario, slices);
   lists[kPipelineGroup] = of("pp", degrees.pp);
   lists[kContextGroup] = of("cp", degrees.cp);
-  const ShardSpan span = shard_span(degrees);
+  const ShardSpan span = shard_span(scenario);
   const std::vector<ProcessGroup> data = of("dp-cp", degrees.dp * degrees.cp);
   lists[kDataGroup] = shard_groups(data, span.ranks);
   lists[kReplicaGroup] = replica_groups(data, span.ranks);

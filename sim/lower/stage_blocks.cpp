@@ -228,7 +228,7 @@ void StageBlocks::gather_unit(Emission& emission, std::size_t unit) {
 void StageBlocks::reduce_unit(Emission& emission, std::size_t unit) {
   const std::int64_t element = bytes_per_element(scenario_.training.dtype.grads);
   const RankParameters& parameters = emission.units[unit];
-  const ShardSpan span = shard_span(scenario_.parallelism);
+  const ShardSpan span = shard_span(scenario_);
   const auto reduce = [&](GroupKind shards, GroupKind replicas, Bytes bytes, std::int64_t owners) {
     const bool last = emission.phase == Phase::kLastBackward;
     const Bytes shard{last ? (bytes.value + owners - 1) / owners : 0};

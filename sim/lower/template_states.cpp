@@ -49,7 +49,7 @@ std::int32_t TemplateWriter::collective(GroupKind kind,
 
 /// Sharded: each owner gets its part, and replicas of a hybrid group sum theirs.
 void TemplateWriter::reduce_bucket(const Bucket& bucket, const ComputeCall& last, bool overlapped) {
-  const ShardSpan span = shard_span(in_.scenario.parallelism);
+  const ShardSpan span = shard_span(in_.scenario);
   const std::int64_t element = bytes_per_element(in_.scenario.training.dtype.grads);
   const Bytes whole{bucket.parameters * element};
   const std::int64_t owners = bucket.experts ? span.expert_owners : span.owners;
@@ -95,7 +95,7 @@ Phase TemplateWriter::backward_phase(std::size_t position) const {
   if (!gathers_units() || (fsdp.reduction != "micro_batch" && !last_backward_of_run(position))) {
     return Phase::kBackward;
   }
-  const bool hybrid = shard_span(in_.scenario.parallelism).replicas > 1;
+  const bool hybrid = shard_span(in_.scenario).replicas > 1;
   return hybrid && last_backward_of_stage(position) ? Phase::kLastBackward
                                                     : Phase::kReducingBackward;
 }
@@ -158,7 +158,7 @@ std::int64_t TemplateWriter::owned_parameters() const {
       held.experts += part.experts;
     }
   }
-  const ShardSpan span = shard_span(in_.scenario.parallelism);
+  const ShardSpan span = shard_span(in_.scenario);
   return share(held.shared, span.owners) + share(held.experts, span.expert_owners);
 }
 

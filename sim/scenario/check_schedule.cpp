@@ -2,91 +2,88 @@
 #include "sim/scenario/layout.h"
 #include "sim/scenario/rules.h"
 
-#include <algorithm>
-
 namespace foretrain {
 namespace {
 
-bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-const ScheduleEntry* find_entry(std::string_view name) {
-  const std::span<const ScheduleEntry> table = schedule_table();
-  const auto found = std::find_if(
-      table.begin(), table.end(), [&](const ScheduleEntry& entry) { return entry.name == name; });
-  return found == table.end() ? nullptr : &*found;
-}
-
-/// These fold two chunks onto each rank, a V.
-bool implies_two_chunks(std::string_view name) {
-  return is_one_of(name, {"zb-v", "v-half", "v-min", "dualpipev"});
-}
-
-/// Whether a schedule, built or not, runs any number of chunks per rank.
-bool runs_chunks(std::string_view name) {
-  const ScheduleEntry* entry = find_entry(name);
-  return entry != nullptr ? entry->uses_vpp
-                          : is_one_of(name,
-                                      {"csv",
-                                       "interleaved",
-                                       "interleaved-pytorch",
-                                       "interleaved-overlap",
-                                       "looped-bfs",
-                                       "zb-interleaved"});
-}
-
-bool runs_groups(std::string_view name) {
-  const ScheduleEntry* entry = find_entry(name);
-  return entry != nullptr ? entry->uses_group
-                          : is_one_of(name, {"interleaved", "interleaved-overlap"});
-}
-
-void check_chunks(Scenario& scenario, const StatedValues& stated, Rules& rules) {
-  const std::string& name = scenario.schedule.name;
+void check_chunks(Scenario& scenario,
+                  const ScheduleEntry& entry,
+                  const StatedValues& stated,
+                  Rules& rules) {
+  const std::string name(entry.name);
   std::int64_t& vpp = scenario.parallelism.vpp;
-  const bool vpp_fault =
-      implies_two_chunks(name) ? stated.vpp && vpp != 2 : vpp > 1 && !runs_chunks(name);
-  if (vpp_fault) {
+  if (entry.chunks == 2 && stated.vpp && vpp != 2) {
     rules.taint("/parallelism/vpp");
-  }
-  if (implies_two_chunks(name)) {
-    if (stated.vpp && vpp != 2) {
-      rules.fault("/schedule",
-                  name + " folds 2 chunks onto each rank, vpp is " + std::to_string(vpp),
-                  "leave vpp out, or set it to 2");
-    }
-    vpp = 2;
-  } else if (vpp > 1 && !runs_chunks(name)) {
+    rules.fault("/schedule",
+                name + " folds 2 chunks onto each rank, vpp is " + std::to_string(vpp),
+                "leave vpp out, or set it to 2");
+  } else if (entry.chunks == 1 && vpp > 1) {
+    rules.taint("/parallelism/vpp");
     rules.fault("/schedule",
                 name + " runs one chunk a rank, vpp is " + std::to_string(vpp),
                 "set vpp to 1, or take interleaved, which runs vpp chunks a rank");
   }
-  if (scenario.schedule.group > 0 && !runs_groups(name)) {
-    rules.fault(
-        "/schedule",
-        name + " has no micro-batch groups, group is " + std::to_string(scenario.schedule.group),
-        "leave group out, or take interleaved");
+  if (entry.chunks == 2) {
+    vpp = 2;
   }
 }
 
-/// The sizes DualPipe and its V form can run (DeepSeek-AI's DualPipe), until the table has them.
-void check_dualpipe(const Scenario& scenario, Rules& rules) {
-  const std::string& name = scenario.schedule.name;
-  const std::int64_t pp = scenario.parallelism.pp;
-  const std::int64_t count = scenario.micro_batches();
-  const bool both_ways = name == "dualpipe";
-  if (both_ways && (pp % 2 != 0 || count % 2 != 0)) {
+/// Keys that shape some schedules only.
+void check_shape(const ScheduleSpec& spec, const ScheduleEntry& entry, Rules& rules) {
+  const std::string name(entry.name);
+  if (spec.group > 0 && !entry.uses_group) {
     rules.fault("/schedule",
-                "dualpipe needs even pp and an even number of micro-batches, has pp " +
-                    std::to_string(pp) + " and " + std::to_string(count),
-                "");
-  } else if (count < 2 * pp) {
-    rules.fault("/schedule",
-                name + " needs " + std::to_string(2 * pp) + " micro-batches or more, has " +
-                    std::to_string(count),
-                "raise global_batch_size, or lower pp");
+                name + " has no micro-batch groups, group is " + std::to_string(spec.group),
+                "leave group out, or take interleaved");
   }
+  if (spec.slices > 1 && !entry.uses_slices) {
+    rules.fault(
+        "/schedule",
+        name + " does not cut micro-batches into slices, slices is " + std::to_string(spec.slices),
+        "leave slices out, or take seq1f1b");
+  }
+  if (!entry.overlaps && spec.overlapped) {
+    rules.fault("/schedule/overlapped",
+                name + " has no overlapped units that could take this time",
+                "leave it out, or take dualpipe, dualpipev, 1f1b-overlap or interleaved-overlap");
+  }
+}
+
+/// The user's own lists fix pp, vpp and the number of micro-batches.
+void check_lists(Scenario& scenario, const StatedValues& stated, Rules& rules) {
+  const ScheduleSize& size = scenario.schedule.lists->size;
+  Parallelism& p = scenario.parallelism;
+  const auto compare = [&](std::int64_t value, std::int64_t held, const char* what) {
+    if (value != held) {
+      rules.fault("/schedule/csv",
+                  "the lists are for " + std::to_string(held) + " " + what + ", the scenario has " +
+                      std::to_string(value),
+                  "");
+    }
+  };
+  if (!stated.vpp) {
+    p.vpp = size.vpp;
+  }
+  compare(p.pp, size.pp, "pipeline ranks");
+  compare(p.vpp, size.vpp, "chunks a rank");
+  if (rules.sound(
+          {"/training/global_batch_size", "/training/micro_batch_size", "/parallelism/dp"})) {
+    compare(scenario.micro_batches(), size.micro_batches, "micro-batches");
+  }
+  if (scenario.schedule.group > 0 || scenario.schedule.slices > 1) {
+    rules.fault("/schedule", "lists from a file have their groups and slices", "leave both out");
+  }
+  scenario.schedule.slices = size.slices;
+  scenario.schedule.copies = scenario.schedule.lists->copies();
+}
+
+ScheduleSize size_of(const Scenario& scenario) {
+  ScheduleSize size;
+  size.pp = static_cast<std::int32_t>(scenario.parallelism.pp);
+  size.vpp = static_cast<std::int32_t>(scenario.parallelism.vpp);
+  size.micro_batches = static_cast<std::int32_t>(scenario.micro_batches());
+  size.group = static_cast<std::int32_t>(scenario.schedule.group);
+  size.slices = static_cast<std::int32_t>(scenario.schedule.slices);
+  return size;
 }
 
 /// A layout says how many virtual stages there are, and so how many chunks a rank holds.
@@ -102,39 +99,40 @@ void derive_chunks(Parallelism& parallelism, const StatedValues& stated) {
 
 }  // namespace
 
+Expected<Schedule> schedule_of(const Scenario& scenario) {
+  return scenario.schedule.lists ? Expected<Schedule>(*scenario.schedule.lists)
+                                 : make_schedule(scenario.schedule.name, size_of(scenario));
+}
+
 void check_schedule(Scenario& scenario, const StatedValues& stated, Rules& rules) {
   if (!rules.sound({"/schedule", "/parallelism/vpp"})) {
     return;
   }
   derive_chunks(scenario.parallelism, stated);
-  check_chunks(scenario, stated, rules);
-  const ScheduleEntry* entry = find_entry(scenario.schedule.name);
-  const bool dualpipe =
-      entry == nullptr && is_one_of(scenario.schedule.name, {"dualpipe", "dualpipev"});
-  const bool ruled = dualpipe || (entry != nullptr && entry->illegal != nullptr);
-  if (!ruled || !rules.sound({"/schedule",
-                              "/parallelism/dp",
-                              "/parallelism/pp",
-                              "/parallelism/micro_batches",
-                              "/training/global_batch_size",
-                              "/training/micro_batch_size"})) {
+  if (scenario.schedule.lists) {
+    check_lists(scenario, stated, rules);
+    return;
+  }
+  const ScheduleEntry* const entry = find_schedule(scenario.schedule.name);
+  if (entry == nullptr) {
+    return;
+  }
+  check_chunks(scenario, *entry, stated, rules);
+  check_shape(scenario.schedule, *entry, rules);
+  scenario.schedule.copies = copies_of(entry->placement);
+  if (entry->illegal == nullptr || !rules.sound({"/schedule",
+                                                 "/parallelism/dp",
+                                                 "/parallelism/pp",
+                                                 "/parallelism/micro_batches",
+                                                 "/training/global_batch_size",
+                                                 "/training/micro_batch_size"})) {
     return;
   }
   constexpr std::int64_t kMost = 65536;
-  const Parallelism& p = scenario.parallelism;
-  if (p.pp > kMost || p.vpp > kMost) {
+  if (scenario.parallelism.pp > kMost || scenario.parallelism.vpp > kMost) {
     return;  // the split of layers refuses it
   }
-  if (dualpipe) {
-    check_dualpipe(scenario, rules);
-    return;
-  }
-  ScheduleSize size;
-  size.pp = static_cast<std::int32_t>(p.pp);
-  size.vpp = static_cast<std::int32_t>(p.vpp);
-  size.micro_batches = static_cast<std::int32_t>(scenario.micro_batches());
-  size.group = static_cast<std::int32_t>(scenario.schedule.group);
-  if (const std::optional<Diagnostic> fault = entry->illegal(size)) {
+  if (const std::optional<Diagnostic> fault = entry->illegal(size_of(scenario))) {
     rules.fault("/schedule", fault->message, fault->hint);
   }
 }

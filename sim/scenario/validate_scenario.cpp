@@ -364,8 +364,9 @@ MeshSize mesh_size(const Scenario& scenario) {
   return size;
 }
 
-ShardSpan shard_span(const Parallelism& p) {
-  const std::int64_t all = p.dp * p.cp;
+ShardSpan shard_span(const Scenario& scenario) {
+  const Parallelism& p = scenario.parallelism;
+  const std::int64_t all = p.dp * p.cp * scenario.schedule.copies;
   ShardSpan span;
   span.ranks = p.shard_group > 0 ? p.shard_group : all;
   span.replicas = all / span.ranks;

@@ -87,8 +87,8 @@ void infer_size(Schedule& schedule, std::vector<Diagnostic>& faults) {
 std::string schedule_csv(const Schedule& schedule) {
   std::string text;
   for (const std::vector<Action>& list : schedule.ranks) {
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      text += (i == 0 ? "" : ",") + to_string(list[i]);
+    for (std::size_t i = 0; i < list.size(); i += unit_length(list[i])) {
+      text += (i == 0 ? "" : ",") + unit_text({&list[i], unit_length(list[i])});
     }
     text += "\n";
   }

@@ -9,50 +9,115 @@ namespace {
 
 constexpr std::size_t kMostMessages = 20;
 
-bool known_cell(const Schedule& schedule, const Action& action) {
-  return action.stage >= 0 && action.stage < schedule.stages() && action.micro_batch >= 0 &&
-         action.micro_batch < schedule.size.micro_batches;
+constexpr std::uint8_t bit_of(ActionKind kind) {
+  return static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind));
+}
+constexpr std::uint8_t kForwardBit = bit_of(ActionKind::kForward);
+constexpr std::uint8_t kBackwardBit = bit_of(ActionKind::kBackward);
+constexpr std::uint8_t kInputBit = bit_of(ActionKind::kInputGradient);
+constexpr std::uint8_t kWeightBit = bit_of(ActionKind::kWeightGradient);
+
+/// What was seen of each cell, and which copy of the model each micro-batch runs through.
+struct Seen {
+  std::vector<std::uint8_t> done;
+  std::vector<std::int8_t> copy;
+};
+
+std::string sizes_text(const Schedule& schedule) {
+  const ScheduleSize& size = schedule.size;
+  std::string text = std::to_string(schedule.stages()) + " " + plural("stage", schedule.stages()) +
+                     " and " + std::to_string(size.micro_batches) + " " +
+                     plural("micro-batch", size.micro_batches);
+  if (size.slices > 1) {
+    text += " of " + std::to_string(size.slices) + " slices";
+  }
+  return text + (schedule.copies() > 1 ? " in 2 copies" : "");
 }
 
-/// Checks one action where it stands and notes it as done: forward 1, backward 2.
+bool known_cell(const Schedule& schedule, const Action& action) {
+  return action.stage >= 0 && action.stage < schedule.stages() && action.micro_batch >= 0 &&
+         action.micro_batch < schedule.size.micro_batches &&
+         (action.slice >= 0) == (schedule.size.slices > 1) && action.slice < schedule.size.slices &&
+         (action.copy >= 0) == (schedule.copies() > 1) && action.copy < schedule.copies();
+}
+
+/// What must, and what must not, have been done in its cell before an action.
+std::string order_fault(const Action& action, std::uint8_t state) {
+  const auto done = [state](std::uint8_t bits) { return (state & bits) != 0; };
+  if (done(bit_of(action.kind))) {
+    return " stands twice";
+  }
+  if (action.kind == ActionKind::kForward) {
+    return state != 0 ? " stands after its backward" : "";
+  }
+  if (action.kind == ActionKind::kWeightGradient) {
+    return done(kInputBit) ? "" : " stands before its input gradient";
+  }
+  if (action.kind == ActionKind::kBackward ? done(kInputBit) : done(kBackwardBit)) {
+    return ": the micro-batch has a whole and a split backward here";
+  }
+  return done(kForwardBit) ? "" : " stands before its forward";
+}
+
+/// Checks one action where it stands and notes it as done.
 std::string action_fault(const Schedule& schedule,
                          std::int32_t rank,
                          const Action& action,
-                         std::vector<std::uint8_t>& done) {
+                         Seen& seen) {
   const std::string where = "rank " + std::to_string(rank) + ": " + to_string(action);
   if (!known_cell(schedule, action)) {
-    return where + " is outside " + std::to_string(schedule.stages()) + " " +
-           plural("stage", schedule.stages()) + " and " +
-           std::to_string(schedule.size.micro_batches) + " " +
-           plural("micro-batch", schedule.size.micro_batches);
+    return where + " is outside " + sizes_text(schedule);
   }
-  if (schedule.owner(action.stage) != rank) {
-    return where + " belongs to rank " + std::to_string(schedule.owner(action.stage));
+  if (schedule.owner(action) != rank) {
+    return where + " belongs to rank " + std::to_string(schedule.owner(action));
   }
-  if (action.kind != ActionKind::kForward && action.kind != ActionKind::kBackward) {
-    return where + ": a split backward (I, W) is not built yet";
+  std::int8_t& copy = seen.copy[static_cast<std::size_t>(action.micro_batch)];
+  if (copy >= 0 && action.copy >= 0 && copy != action.copy) {
+    return where + ": the micro-batch runs through the other copy of the model elsewhere";
   }
-  std::uint8_t& state = done[cell(schedule, action)];
-  const bool forward = action.kind == ActionKind::kForward;
-  const std::uint8_t bit = forward ? 1 : 2;
-  if ((state & bit) != 0) {
-    return where + " stands twice";
-  }
-  const bool early = !forward && (state & 1) == 0;
-  state = static_cast<std::uint8_t>(state | bit);
-  return early ? where + " stands before its forward" : "";
+  copy = action.copy;
+  std::uint8_t& state = seen.done[cell(schedule, action)];
+  const std::string fault = order_fault(action, state);
+  state = static_cast<std::uint8_t>(state | bit_of(action.kind));
+  return fault.empty() ? "" : where + fault;
 }
 
-void find_missing(const Schedule& schedule,
-                  const std::vector<std::uint8_t>& done,
-                  std::vector<std::string>& faults) {
+/// An overlapped unit is a forward and then a backward, or its input half.
+std::string unit_fault(std::int32_t rank, const std::vector<Action>& list, std::size_t at) {
+  if (!list[at].overlapped) {
+    return "";
+  }
+  const bool pair = list[at].kind == ActionKind::kForward && at + 1 < list.size() &&
+                    (list[at + 1].kind == ActionKind::kBackward ||
+                     list[at + 1].kind == ActionKind::kInputGradient);
+  return pair ? ""
+              : "rank " + std::to_string(rank) + ": " + to_string(list[at]) +
+                    " overlaps with no backward";
+}
+
+/// The action a cell still lacks, or nothing.
+std::optional<ActionKind> missing_from(std::uint8_t state) {
+  if ((state & kForwardBit) == 0) {
+    return ActionKind::kForward;
+  }
+  if ((state & kInputBit) != 0) {
+    return (state & kWeightBit) == 0 ? std::optional(ActionKind::kWeightGradient) : std::nullopt;
+  }
+  return (state & kBackwardBit) == 0 ? std::optional(ActionKind::kBackward) : std::nullopt;
+}
+
+void find_missing(const Schedule& schedule, const Seen& seen, std::vector<std::string>& faults) {
+  const ScheduleSize& size = schedule.size;
   for (std::int32_t stage = 0; stage < schedule.stages(); ++stage) {
-    for (std::int32_t k = 0; k < schedule.size.micro_batches; ++k) {
-      for (const ActionKind kind : {ActionKind::kForward, ActionKind::kBackward}) {
-        const Action action{stage, kind, k};
-        const int bit = kind == ActionKind::kForward ? 1 : 2;
-        if ((done[cell(schedule, action)] & bit) == 0) {
-          faults.push_back("rank " + std::to_string(schedule.owner(stage)) + ": " +
+    for (std::int32_t k = 0; k < size.micro_batches; ++k) {
+      for (std::int32_t slice = 0; slice < size.slices; ++slice) {
+        Action action{stage, ActionKind::kForward, k};
+        action.copy = seen.copy[static_cast<std::size_t>(k)];
+        action.copy = schedule.copies() > 1 && action.copy < 0 ? std::int8_t{0} : action.copy;
+        action.slice = static_cast<std::int16_t>(size.slices > 1 ? slice : -1);
+        if (const auto kind = missing_from(seen.done[cell(schedule, action)])) {
+          action.kind = *kind;
+          faults.push_back("rank " + std::to_string(schedule.owner(action)) + ": " +
                            to_string(action) + " is missing");
         }
       }
@@ -62,23 +127,45 @@ void find_missing(const Schedule& schedule,
 
 }  // namespace
 
-std::optional<Action> dependency(const Schedule& schedule, const Action& action) {
+std::array<ActionInput, 2> inputs_of(const Schedule& schedule, const Action& action) {
+  std::array<ActionInput, 2> inputs;
+  const auto slice = [&](int step) { return static_cast<std::int16_t>(action.slice + step); };
   if (action.kind == ActionKind::kForward) {
-    if (action.stage == 0) {
-      return std::nullopt;
+    if (action.stage > 0) {
+      inputs[0] = {action.stage - 1, false, action.slice};
     }
-    return Action{action.stage - 1, ActionKind::kForward, action.micro_batch};
+    if (action.slice > 0) {
+      inputs[1] = {action.stage, false, slice(-1)};
+    }
+  } else if (action.kind != ActionKind::kWeightGradient) {
+    inputs[0] = action.stage + 1 == schedule.stages()
+                    ? ActionInput{action.stage, false, action.slice}
+                    : ActionInput{action.stage + 1, true, action.slice};
+    if (action.slice >= 0 && action.slice + 1 < schedule.size.slices) {
+      inputs[1] = {action.stage, true, slice(1)};
+    }
   }
-  if (action.stage + 1 == schedule.stages()) {
-    return Action{action.stage, ActionKind::kForward, action.micro_batch};
+  return inputs;
+}
+
+Action producer_of(const Schedule& schedule, const Action& action, const ActionInput& input) {
+  Action producer = action;
+  producer.overlapped = false;
+  producer.stage = input.stage;
+  producer.slice = input.slice;
+  producer.kind = input.gradient ? ActionKind::kInputGradient : ActionKind::kForward;
+  const std::vector<Action>& list =
+      schedule.ranks[static_cast<std::size_t>(schedule.owner(producer))];
+  if (input.gradient && std::find(list.begin(), list.end(), producer) == list.end()) {
+    producer.kind = ActionKind::kBackward;
   }
-  return Action{action.stage + 1, ActionKind::kBackward, action.micro_batch};
+  return producer;
 }
 
 std::vector<std::string> list_faults(const Schedule& schedule) {
   std::vector<std::string> faults;
   const ScheduleSize& size = schedule.size;
-  if (size.pp < 1 || size.vpp < 1 || size.micro_batches < 1 ||
+  if (size.pp < 1 || size.vpp < 1 || size.micro_batches < 1 || size.slices < 1 ||
       schedule.ranks.size() != static_cast<std::size_t>(size.pp)) {
     faults.push_back(std::to_string(schedule.ranks.size()) + " lists for pp " +
                      std::to_string(size.pp) + ", vpp " + std::to_string(size.vpp) + ", " +
@@ -86,16 +173,20 @@ std::vector<std::string> list_faults(const Schedule& schedule) {
                      plural("micro-batch", size.micro_batches));
     return faults;
   }
-  std::vector<std::uint8_t> done(cell_count(schedule));
+  Seen seen{std::vector<std::uint8_t>(cell_count(schedule)),
+            std::vector<std::int8_t>(static_cast<std::size_t>(size.micro_batches), -1)};
   for (std::int32_t rank = 0; rank < size.pp; ++rank) {
-    for (const Action& action : schedule.ranks[static_cast<std::size_t>(rank)]) {
-      std::string fault = action_fault(schedule, rank, action, done);
-      if (!fault.empty()) {
-        faults.push_back(std::move(fault));
+    const std::vector<Action>& list = schedule.ranks[static_cast<std::size_t>(rank)];
+    for (std::size_t at = 0; at < list.size(); ++at) {
+      for (std::string fault :
+           {action_fault(schedule, rank, list[at], seen), unit_fault(rank, list, at)}) {
+        if (!fault.empty()) {
+          faults.push_back(std::move(fault));
+        }
       }
     }
   }
-  find_missing(schedule, done, faults);
+  find_missing(schedule, seen, faults);
   if (faults.size() > kMostMessages) {
     const std::size_t more = faults.size() - kMostMessages;
     faults.resize(kMostMessages);
@@ -139,8 +230,10 @@ std::int64_t message_count(const Schedule& schedule) {
         continue;
       }
       const std::int32_t next = action.stage + (action.kind == ActionKind::kForward ? 1 : -1);
+      Action neighbour = action;
+      neighbour.stage = next;
       const bool crosses = next >= 0 && next < schedule.stages() &&
-                           schedule.owner(next) != schedule.owner(action.stage);
+                           schedule.owner(neighbour) != schedule.owner(action);
       count += crosses ? 1 : 0;
     }
   }

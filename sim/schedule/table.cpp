@@ -1,6 +1,7 @@
 #include "sim/base/edit_distance.h"
 #include "sim/schedule/generators.h"
 
+#include <algorithm>
 #include <array>
 
 namespace foretrain {
@@ -18,7 +19,7 @@ constexpr std::array<ScheduleEntry, 3> kTable = {{
     {.name = "interleaved",
      .summary = "1f1b over vpp chunks a rank; the bubble shrinks by vpp (Megatron-LM's order)",
      .placement = Placement::kLoop,
-     .uses_vpp = true,
+     .chunks = 0,
      .uses_group = true,
      .illegal = &interleaved_illegal,
      .generate = &interleaved_lists},
@@ -67,35 +68,59 @@ void check_positive(std::int32_t value, const char* what, std::vector<Diagnostic
   }
 }
 
+void check_chunks(const ScheduleEntry& entry, std::int32_t vpp, std::vector<Diagnostic>& faults) {
+  const std::string name(entry.name);
+  if (entry.chunks == 1 && vpp > 1) {
+    faults.push_back({"/schedule",
+                      name + " runs one chunk a rank, vpp is " + std::to_string(vpp),
+                      "set vpp to 1, or take interleaved, which runs vpp chunks a rank"});
+  } else if (entry.chunks == 2 && vpp != 2) {
+    faults.push_back({"/schedule",
+                      name + " folds 2 chunks onto each rank, vpp is " + std::to_string(vpp),
+                      "leave vpp out, or set it to 2"});
+  }
+}
+
+/// Passes over each chunk and micro-batch: F and B, or F, I and W.
+std::int64_t passes_of(const ScheduleEntry& entry) {
+  return entry.splits_backward ? 3 : 2;
+}
+
 std::vector<Diagnostic> size_faults(const ScheduleEntry& entry, const ScheduleSize& size) {
   std::vector<Diagnostic> faults;
   const std::string name(entry.name);
   check_positive(size.pp, "pp", faults);
   check_positive(size.micro_batches, "micro-batches", faults);
   check_positive(size.vpp, "vpp", faults);
+  check_positive(size.slices, "slices", faults);
   if (size.group < 0) {
     faults.push_back({"/schedule", "group is negative: " + std::to_string(size.group), ""});
   }
-  if (size.vpp > 1 && !entry.uses_vpp) {
-    faults.push_back({"/schedule",
-                      name + " runs one chunk a rank, vpp is " + std::to_string(size.vpp),
-                      "set vpp to 1, or take interleaved, which runs vpp chunks a rank"});
-  }
+  check_chunks(entry, size.vpp, faults);
   if (size.group > 0 && !entry.uses_group) {
     faults.push_back({"/schedule",
                       name + " has no micro-batch groups, group is " + std::to_string(size.group),
                       "leave group out, or take interleaved"});
   }
+  if (size.slices != 1 && !entry.uses_slices) {
+    faults.push_back(
+        {"/schedule",
+         name + " does not cut micro-batches into slices, slices is " + std::to_string(size.slices),
+         "leave slices out, or take seq1f1b"});
+  }
   if (!faults.empty()) {
     return faults;
   }
-  const Int128 actions = Int128{2} * size.pp * size.micro_batches * size.vpp;
+  const Int128 actions =
+      Int128{passes_of(entry)} * size.pp * size.micro_batches * size.vpp * size.slices;
   if (actions > kMostActions) {
     faults.push_back({"/schedule",
                       "too large to build: pp " + std::to_string(size.pp) + " x " +
                           std::to_string(size.micro_batches) + " micro-batches x vpp " +
-                          std::to_string(size.vpp) + " x 2 passes " + std::to_string(kMostActions) +
-                          " actions",
+                          std::to_string(size.vpp) +
+                          (size.slices > 1 ? " x " + std::to_string(size.slices) + " slices" : "") +
+                          " x " + std::to_string(passes_of(entry)) + " passes " +
+                          std::to_string(kMostActions) + " actions",
                       "lower one of them"});
   } else if (entry.illegal != nullptr) {
     if (std::optional<Diagnostic> fault = entry.illegal(size)) {
@@ -115,17 +140,22 @@ std::span<const std::string_view> schedule_names() {
   return kNames;
 }
 
+const ScheduleEntry* find_schedule(std::string_view name) {
+  const auto* const found = std::find_if(
+      kTable.begin(), kTable.end(), [&](const ScheduleEntry& entry) { return entry.name == name; });
+  return found == kTable.end() ? nullptr : found;
+}
+
 Expected<Schedule> make_schedule(std::string_view name, const ScheduleSize& size) {
-  for (const ScheduleEntry& entry : kTable) {
-    if (entry.name == name) {
-      std::vector<Diagnostic> faults = size_faults(entry, size);
-      if (!faults.empty()) {
-        return refuse(std::move(faults));
-      }
-      return Schedule{std::string(name), size, entry.placement, entry.generate(size)};
-    }
+  const ScheduleEntry* const entry = find_schedule(name);
+  if (entry == nullptr) {
+    return refuse(unknown_name(name));
   }
-  return refuse(unknown_name(name));
+  std::vector<Diagnostic> faults = size_faults(*entry, size);
+  if (!faults.empty()) {
+    return refuse(std::move(faults));
+  }
+  return Schedule{std::string(name), size, entry->placement, entry->generate(size)};
 }
 
 }  // namespace foretrain

@@ -203,7 +203,7 @@ const ScheduleEntry& entry_of(const Layout& layout) {
 }
 
 bool runs_no_chunks(const Subject& /*subject*/, const Layout& layout) {
-  return layout.vpp > 1 && !entry_of(layout).uses_vpp;
+  return layout.vpp > 1 && entry_of(layout).chunks == 1;
 }
 std::string chunks_name(const Subject& /*subject*/) {
   return "vpp above 1 without interleaved";

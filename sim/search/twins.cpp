@@ -67,7 +67,7 @@ bool sharding_stands_before(const SearchSubject& subject, const Layout& layout) 
 std::int64_t preference(const std::string& schedule, std::int64_t vpp) {
   constexpr std::int64_t kPlain = std::int64_t{1} << 32;
   const ScheduleEntry* const entry = entry_named(schedule);
-  const bool chunks = entry != nullptr && entry->uses_vpp;
+  const bool chunks = entry != nullptr && entry->chunks != 1;
   return schedule == "1f1b" ? 0 : chunks ? vpp : kPlain;
 }
 
@@ -77,7 +77,7 @@ bool runs_alone(const SearchSubject& subject,
                 const std::string& schedule,
                 std::int64_t vpp) {
   const ScheduleEntry* const entry = entry_named(schedule);
-  if (entry == nullptr || (vpp > 1 && !entry->uses_vpp) ||
+  if (entry == nullptr || (vpp > 1 && entry->chunks == 1) ||
       !stages_divide(subject.job.model.layers, 1, vpp, subject.axes.uneven_stages)) {
     return false;
   }
@@ -94,7 +94,8 @@ bool schedule_stands_before(const SearchSubject& subject, const Layout& layout) 
   const SearchAxes& axes = subject.axes;
   if (layout.pp > 1) {
     const ScheduleEntry* const entry = entry_named(layout.schedule);
-    return layout.vpp == 1 && entry != nullptr && entry->uses_vpp && holds(axes.schedules, "1f1b");
+    return layout.vpp == 1 && entry != nullptr && entry->chunks != 1 &&
+           holds(axes.schedules, "1f1b");
   }
   const std::int64_t own = preference(layout.schedule, layout.vpp);
   for (const std::int64_t vpp : axes.vpp) {

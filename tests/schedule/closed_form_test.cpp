@@ -15,11 +15,11 @@ struct Costs {
 constexpr Costs kCosts[] = {{1, 2}, {3, 3}, {10, 17}, {5, 1}};
 
 /// Checks the bubble of every rank and the makespan against busy + bubble.
-void expect_bubble(const Schedule& schedule, const ChunkCosts& costs, std::int64_t bubble) {
+void expect_bubble(const Schedule& schedule, const ScheduleCosts& costs, std::int64_t bubble) {
   const Expected<ScheduleTiming> timing = time_schedule(schedule, costs);
   ASSERT_TRUE(timing.has_value());
   const std::int64_t busy = std::int64_t{schedule.size.micro_batches} * schedule.size.vpp *
-                            (costs.forward + costs.backward).count();
+                            (costs.stages.front().forward + costs.stages.front().backward).count();
   EXPECT_EQ(timing->makespan.count(), busy + bubble);
   for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
     EXPECT_EQ(timing->busy[rank].count(), busy);
@@ -42,7 +42,7 @@ TEST(ClosedForm, Gpipe) {
       for (const Costs& t : kCosts) {
         for (const std::int64_t c : {0, 1, 7}) {
           expect_bubble(schedule,
-                        {Duration{t.forward}, Duration{t.backward}, Duration{c}},
+                        {{{Duration{t.forward}, Duration{t.backward}}}, Duration{c}},
                         (p - 1) * (t.forward + t.backward + 2 * c));
         }
       }
@@ -61,7 +61,7 @@ TEST(ClosedForm, OneForwardOneBackward) {
       const Schedule schedule = built("1f1b", {.pp = p, .micro_batches = m});
       for (const Costs& t : kCosts) {
         expect_bubble(schedule,
-                      {Duration{t.forward}, Duration{t.backward}, Duration{0}},
+                      {{{Duration{t.forward}, Duration{t.backward}}}, Duration{0}},
                       (p - 1) * (t.forward + t.backward));
       }
       const std::vector<std::int32_t> peak = peak_in_flight(schedule);
@@ -103,7 +103,7 @@ TEST(ClosedForm, Interleaved) {
               built("interleaved", {.pp = p, .micro_batches = m, .vpp = v, .group = g});
           for (const Costs& t : kCosts) {
             expect_bubble(schedule,
-                          {Duration{t.forward}, Duration{t.backward}, Duration{0}},
+                          {{{Duration{t.forward}, Duration{t.backward}}}, Duration{0}},
                           (p - 1) * (t.forward + t.backward));
           }
           const std::vector<std::int32_t> peak = peak_in_flight(schedule);

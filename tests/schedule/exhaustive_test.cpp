@@ -14,7 +14,7 @@ constexpr ChunkTimes kTimes[] = {{1, 2, 0}, {7, 11, 3}, {2, 1, 9}};
 
 void expect_same_ends(const Schedule& schedule, const ChunkTimes& t) {
   const Expected<ScheduleTiming> timing =
-      time_schedule(schedule, {Duration{t.forward}, Duration{t.backward}, Duration{t.p2p}});
+      time_schedule(schedule, {{{Duration{t.forward}, Duration{t.backward}}}, Duration{t.p2p}});
   ASSERT_TRUE(timing.has_value());
   const reference::Times expected = reference::longest_path(schedule, t.forward, t.backward, t.p2p);
   ASSERT_TRUE(expected.acyclic);
@@ -28,7 +28,7 @@ void expect_same_ends(const Schedule& schedule, const ChunkTimes& t) {
 }
 
 bool legal(const ScheduleEntry& entry, const ScheduleSize& size) {
-  if ((size.vpp > 1 && !entry.uses_vpp) || (size.group > 0 && !entry.uses_group)) {
+  if ((size.vpp > 1 && entry.chunks == 1) || (size.group > 0 && !entry.uses_group)) {
     return false;
   }
   if (entry.name != "interleaved") {

@@ -105,7 +105,7 @@ TEST(Golden, PublishedRows) {
     const Expected<Schedule> schedule = make_schedule(row.name, row.size);
     ASSERT_TRUE(schedule.has_value());
     const Expected<ScheduleTiming> timing = time_schedule(
-        *schedule, {Duration{row.forward}, Duration{row.backward}, Duration{row.p2p}});
+        *schedule, {{{Duration{row.forward}, Duration{row.backward}}}, Duration{row.p2p}});
     ASSERT_TRUE(timing.has_value());
     EXPECT_EQ(timing->makespan.count(), row.makespan);
     EXPECT_EQ(counts(timing->bubble),

@@ -12,7 +12,7 @@ namespace {
 
 std::string picture(std::string_view name,
                     const ScheduleSize& size,
-                    const ChunkCosts& costs,
+                    const ScheduleCosts& costs,
                     const PictureScale& scale) {
   const Expected<Schedule> schedule = make_schedule(name, size);
   const Expected<ScheduleTiming> timing = time_schedule(*schedule, costs);
@@ -23,7 +23,7 @@ std::string picture(std::string_view name,
 TEST(Picture, SmallOneIsExact) {
   EXPECT_EQ(picture("1f1b",
                     {.pp = 2, .micro_batches = 2},
-                    {Duration{1}, Duration{1}, Duration{0}},
+                    {{{Duration{1}, Duration{1}}}, Duration{0}},
                     {.width = 80}),
             "time  0   2   4\n"
             "   0  F0F1··B0··B1\n"
@@ -35,7 +35,7 @@ TEST(Picture, SmallOneIsExact) {
 TEST(Picture, LongActionsAndChunks) {
   EXPECT_EQ(picture("gpipe",
                     {.pp = 1, .micro_batches = 1},
-                    {Duration{1}, Duration{2}, Duration{0}},
+                    {{{Duration{1}, Duration{2}}}, Duration{0}},
                     {.width = 80}),
             "time  0   2\n"
             "   0  F0B0──\n"
@@ -49,7 +49,7 @@ TEST(Picture, LongActionsAndChunks) {
 TEST(Picture, AxisIsInTheUsersUnit) {
   const std::string text = picture("gpipe",
                                    {.pp = 1, .micro_batches = 4},
-                                   {Duration{5}, Duration{10}, Duration{0}},
+                                   {{{Duration{5}, Duration{10}}}, Duration{0}},
                                    {.width = 80, .unit = Duration{10}});
   EXPECT_EQ(text.substr(0, text.find('\n')), "time  0   1   2   3   4   5");
 }
@@ -77,7 +77,7 @@ TEST(Picture, NeverWiderThanAsked) {
 TEST(Picture, NamesSurviveCostsThatDoNotAlign) {
   const std::string text = picture("gpipe",
                                    {.pp = 2, .micro_batches = 3},
-                                   {Duration{10}, Duration{25}, Duration{1}},
+                                   {{{Duration{10}, Duration{25}}}, Duration{1}},
                                    {.width = 100, .unit = Duration{10}});
   EXPECT_EQ(text.find("too wide"), std::string::npos) << text;
   EXPECT_NE(text.find("F0────"), std::string::npos) << text;
@@ -95,7 +95,7 @@ std::string row_of(const std::string& text, std::size_t number) {
 // A letter of the coarse picture stands for its share of the time: a rank that runs forwards for
 // half of it has half the columns, one that runs both in turn has columns of both.
 TEST(Picture, CoarseLettersKeepTheShares) {
-  const ChunkCosts costs{Duration{1}, Duration{1}, Duration{0}};
+  const ScheduleCosts costs{.stages = {{Duration{1}, Duration{1}}}};
   const ScheduleSize size{.pp = 1, .micro_batches = 1000};
   const std::string halves = row_of(picture("gpipe", size, costs, {.width = 106}), 1);
   EXPECT_EQ(std::count(halves.begin(), halves.end(), 'F'), 50);
@@ -113,7 +113,7 @@ TEST(Picture, ManyRanksAreCut) {
 TEST(Picture, NothingTakesTime) {
   EXPECT_EQ(picture("gpipe",
                     {.pp = 2, .micro_batches = 1},
-                    {Duration{0}, Duration{0}, Duration{0}},
+                    {{{Duration{0}, Duration{0}}}, Duration{0}},
                     {.width = 80}),
             "nothing takes time\n");
 }

@@ -99,10 +99,10 @@ TEST(Refusal, SizesThatWouldNotFitInMemory) {
 TEST(Refusal, CostsThatAreNegativeOrOverflow) {
   const Expected<Schedule> schedule = make_schedule("1f1b", {.pp = 2, .micro_batches = 2});
   ASSERT_TRUE(schedule.has_value());
-  EXPECT_FALSE(time_schedule(*schedule, {Duration{-1}, Duration{2}, Duration{0}}));
-  EXPECT_FALSE(time_schedule(*schedule, {Duration::max(), Duration{2}, Duration{0}}));
-  EXPECT_FALSE(time_schedule(*schedule, {Duration{1}, Duration{2}, Duration::max()}));
-  EXPECT_TRUE(time_schedule(*schedule, {Duration{0}, Duration{0}, Duration{0}}));
+  EXPECT_FALSE(time_schedule(*schedule, {{{Duration{-1}, Duration{2}}}, Duration{0}}));
+  EXPECT_FALSE(time_schedule(*schedule, {{{Duration::max(), Duration{2}}}, Duration{0}}));
+  EXPECT_FALSE(time_schedule(*schedule, {{{Duration{1}, Duration{2}}}, Duration::max()}));
+  EXPECT_TRUE(time_schedule(*schedule, {{{Duration{0}, Duration{0}}}, Duration{0}}));
 }
 
 // Rank 0 waits for the backward of micro-batch 0 before its second forward; rank 1 wants both

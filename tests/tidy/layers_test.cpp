@@ -67,6 +67,7 @@ const std::map<std::string, std::string>& public_headers() {
       {"scenario", "scenario"},
       {"quantity", "scenario"},
       {"model_config", "scenario"},
+      {"cost_spec", "scenario"},
       {"topology_spec", "scenario"},
       {"topology", "cluster"},
       {"collective", "cluster"},
