@@ -1,21 +1,31 @@
-#include "sim/schedule/generators.h"
+#include "sim/schedule/orders.h"
+
+#include <algorithm>
 
 namespace foretrain {
 
 // All forwards, then all backwards, both in micro-batch order (PyTorch's ScheduleGPipe; the paper
 // draws the backwards last to first, which takes the same time).
 ActionLists gpipe_lists(const ScheduleSize& size) {
-  ActionLists lists(static_cast<std::size_t>(size.pp));
-  for (std::int32_t rank = 0; rank < size.pp; ++rank) {
-    std::vector<Action>& list = lists[static_cast<std::size_t>(rank)];
-    list.reserve(2 * static_cast<std::size_t>(size.micro_batches));
-    for (const ActionKind kind : {ActionKind::kForward, ActionKind::kBackward}) {
-      for (std::int32_t k = 0; k < size.micro_batches; ++k) {
-        list.push_back({rank, kind, k});
-      }
+  const std::int32_t m = size.micro_batches;
+  return each_rank(size, [&](std::int32_t rank) {
+    return in_turn(
+        in_order(rank, ActionKind::kForward, m), in_order(rank, ActionKind::kBackward, m), m);
+  });
+}
+
+// All forwards of a chunk before those of the next; the backwards in exactly the opposite order, as
+// PyTorch's ScheduleLoopedBFS.
+ActionLists looped_bfs_lists(const ScheduleSize& size) {
+  return each_rank(size, [&](std::int32_t rank) {
+    const std::vector<Action> forwards =
+        in_groups(size, rank, ActionKind::kForward, size.micro_batches);
+    std::vector<Action> backwards(forwards.rbegin(), forwards.rend());
+    for (Action& action : backwards) {
+      action.kind = ActionKind::kBackward;
     }
-  }
-  return lists;
+    return in_turn(forwards, backwards, static_cast<std::int64_t>(forwards.size()));
+  });
 }
 
 }  // namespace foretrain

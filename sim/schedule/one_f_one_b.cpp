@@ -1,27 +1,40 @@
-#include "sim/schedule/generators.h"
-
-#include <algorithm>
+#include "sim/schedule/orders.h"
 
 namespace foretrain {
+namespace {
 
-// PipeDream-flush: rank r runs min(m, p-1-r) forwards ahead, then one forward and one backward in
-// turn, then the backwards left over. m < p is legal: the warm-up is capped.
+/// One forward and one backward in turn; `ahead(hops)` forwards come first on a rank with that many
+/// ranks behind it. m < p is legal: the warm-up is capped.
+template <typename Ahead>
+ActionLists turns(const ScheduleSize& size, Ahead ahead, Pairs pairs) {
+  const std::int32_t m = size.micro_batches;
+  return each_rank(size, [&](std::int32_t rank) {
+    return in_turn(in_order(rank, ActionKind::kForward, m),
+                   in_order(rank, ActionKind::kBackward, m),
+                   ahead(std::int64_t{size.pp} - 1 - rank),
+                   pairs);
+  });
+}
+
+}  // namespace
+
+// PipeDream-flush: a forward ahead for each hop to the last rank.
 ActionLists one_f_one_b_lists(const ScheduleSize& size) {
-  ActionLists lists(static_cast<std::size_t>(size.pp));
-  for (std::int32_t rank = 0; rank < size.pp; ++rank) {
-    std::vector<Action>& list = lists[static_cast<std::size_t>(rank)];
-    list.reserve(2 * static_cast<std::size_t>(size.micro_batches));
-    const std::int32_t warm_up = std::min(size.micro_batches, size.pp - 1 - rank);
-    for (std::int32_t k = 0; k < size.micro_batches + warm_up; ++k) {
-      if (k < size.micro_batches) {
-        list.push_back({rank, ActionKind::kForward, k});
-      }
-      if (k >= warm_up) {
-        list.push_back({rank, ActionKind::kBackward, k - warm_up});
-      }
-    }
-  }
-  return lists;
+  return turns(
+      size, [](std::int64_t hops) { return hops; }, Pairs::kApart);
+}
+
+// Twice the window, so that the latency of a round trip is hidden.
+ActionLists eager_one_f_one_b_lists(const ScheduleSize& size) {
+  return turns(
+      size, [](std::int64_t hops) { return 2 * hops; }, Pairs::kApart);
+}
+
+// One more, so that a unit's forward and backward belong to different micro-batches on the last
+// rank too.
+ActionLists overlapped_one_f_one_b_lists(const ScheduleSize& size) {
+  return turns(
+      size, [](std::int64_t hops) { return 2 * hops + 1; }, Pairs::kOverlapped);
 }
 
 }  // namespace foretrain

@@ -82,7 +82,7 @@ TEST(ClosedForm, OneForwardOneBackwardWithLatency) {
       const Schedule schedule = built("1f1b", {.pp = p, .micro_batches = m});
       const std::int64_t c = 1;
       const std::int64_t latency = 2 * c * ((p - 1) * (1 + m / p) - 1);
-      expect_bubble(schedule, {Duration{4}, Duration{8}, Duration{c}}, (p - 1) * 12 + latency);
+      expect_bubble(schedule, {{{Duration{4}, Duration{8}}}, Duration{c}}, (p - 1) * 12 + latency);
     }
   }
 }

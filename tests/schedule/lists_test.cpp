@@ -82,7 +82,8 @@ TEST(Action, PrintsAndParses) {
                            "2F0B1",
                            "99999999999F0",
                            "2f0",
-                           "1F0.1"}) {
+                           "1F0.",
+                           "1F0@2"}) {
     EXPECT_EQ(parse_action(text), std::nullopt) << text;
   }
 }
