@@ -70,6 +70,7 @@ struct Schedule {
   ScheduleSize size;
   Placement placement = Placement::kLinear;
   std::vector<std::vector<Action>> ranks;  ///< per pipeline rank, executed strictly in order
+  std::string note = {};                   ///< what reading the lists took for granted
 
   std::int32_t stages() const { return size.pp * size.vpp; }  ///< of one model copy
   std::int32_t copies() const { return copies_of(placement); }
@@ -165,9 +166,11 @@ std::vector<std::string> schedule_faults(const Schedule& schedule);
 /// One rank per line, actions separated by commas (PyTorch's CSV notation).
 std::string schedule_csv(const Schedule& schedule);
 
-/// Lists in the same notation; empty cells (padding in PyTorch's files) are skipped. Sizes and
-/// placement follow from the lists. Faults: text that is no action, stages that lie in no known
-/// placement, lists that break a rule. A deadlock is not one of them: find_deadlock tells.
+/// Lists in the same notation, as a CSV reader sees them: quoted cells, a line of titles, a rank's
+/// number in front of its actions; empty cells (padding in PyTorch's files) are skipped. Sizes and
+/// placement follow from the lists. B is read as I where early PyTorch meant it; the note says so.
+/// Faults: text that is no action, stages that lie in no known placement, lists that break a rule.
+/// A deadlock is not one of them: find_deadlock tells.
 Expected<Schedule> parse_schedule_csv(std::string_view text);
 
 /// The blocked actions as a grid, one rank per line, or nothing when the lists run to their end.

@@ -1,86 +1,178 @@
-#include "sim/base/format.h"
+#include "sim/schedule/capped_faults.h"
+#include "sim/schedule/csv_cells.h"
+#include "sim/schedule/inference.h"
 #include "sim/schedule/lists.h"
 
 #include <algorithm>
+#include <array>
 
 namespace foretrain {
 namespace {
 
+constexpr const char* kGrammar =
+    "actions read 2F0, 2B0, 2I0, 2W0 (stage, kind, micro-batch) or (2F1;2B0)OVERLAP_F_B, "
+    "separated by commas";
+
+constexpr std::string_view kBlank = " \t\r\n";
+
 std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r";
   const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) {
-    return {};
+  return first == std::string_view::npos
+             ? std::string_view{}
+             : text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool all_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+}
+
+/// Cells that hold the place of nothing.
+bool is_padding(std::string_view text) {
+  return text.empty() || text == "None";
+}
+
+/// A cell of a line of titles: a word or a bare number, but no F0 that lacks its stage.
+bool is_title(std::string_view text) {
+  const bool short_action =
+      text.size() > 1 && std::string_view("FBIW").find(text[0]) < 4 && all_digits(text.substr(1));
+  const bool letter = (text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z');
+  return all_digits(text) || (letter && !short_action);
+}
+
+/// "3" or "Rank 3" in front of a rank's actions, as tables have it.
+bool is_row_label(std::string_view text) {
+  constexpr std::string_view kRank = "ank ";
+  if (text.size() > 5 && (text[0] == 'r' || text[0] == 'R') && text.substr(1, 4) == kRank) {
+    text = text.substr(5);
   }
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+  return all_digits(text);
 }
 
-/// Cuts `rest` at the first separator and returns the piece before it.
-std::string_view next_piece(std::string_view& rest, char separator) {
-  const std::size_t at = std::min(rest.find(separator), rest.size());
-  const std::string_view piece = rest.substr(0, at);
-  rest.remove_prefix(std::min(at + 1, rest.size()));
-  return piece;
-}
-
-std::vector<Action> parse_line(std::string_view line,
-                               std::size_t number,
-                               std::vector<Diagnostic>& faults) {
-  std::vector<Action> list;
-  while (!line.empty()) {
-    const std::string_view text = trimmed(next_piece(line, ','));
-    if (text.empty()) {
-      continue;
+/// What a cell that is no action may have been meant as.
+std::string hint_for(std::string_view text) {
+  for (const std::string_view word : {"SEND_", "RECV_", "UNSHARD", "RESHARD", "REDUCE_GRAD"}) {
+    if (text.find(word) != std::string_view::npos) {
+      return "lists hold computations, transfers follow from them; PyTorch writes such a file with "
+             "_dump_csv(..., format=\"compute_only\")";
     }
+  }
+  return kGrammar;
+}
+
+/// The cell as messages quote it: short, and without what a terminal would obey.
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kMost = 40;
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string safe = "\"";
+  for (const char c : text.substr(0, kMost)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f && byte < 0x80) {
+      safe += c;
+    } else {
+      safe += std::string("\\x") + kHex[byte / 16] + kHex[byte % 16];
+    }
+  }
+  return safe + (text.size() > kMost ? "...\"" : "\"");
+}
+
+/// Reads the rows into lists, one per rank.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : cells_(text) {}
+
+  void read() {
+    std::vector<std::string_view> row;
+    while (cells_.next_row(row)) {
+      add_row(row);
+      if (actions_ > kMostActions) {
+        faults_.add("more than " + std::to_string(kMostActions) + " actions", "fewer of them");
+        return;
+      }
+    }
+    if (cells_.open_quote() > 0) {
+      faults_.add("line " + std::to_string(cells_.open_quote()) + ": a quote is never closed", "");
+    }
+  }
+
+  std::vector<std::vector<Action>> take_lists() { return std::move(lists_); }
+  std::vector<std::size_t> take_lines() { return std::move(lines_); }
+  CappedFaults& faults() { return faults_; }
+
+ private:
+  void add_row(std::vector<std::string_view>& row) {
+    for (std::string_view& text : row) {
+      text = trimmed(text);
+    }
+    const bool blank = row.size() == 1 && row[0].empty();
+    if (blank || (lists_.empty() && is_header(row))) {
+      return;
+    }
+    lines_.push_back(cells_.line());
+    std::vector<Action>& list = lists_.emplace_back();
+    const bool labelled = row.size() > 1 && is_row_label(row[0]);
+    for (std::size_t i = labelled ? 1 : 0; i < row.size(); ++i) {
+      if (!is_padding(row[i])) {
+        add_cell(row[i], list);
+      }
+    }
+    actions_ += static_cast<std::int64_t>(list.size());
+  }
+
+  static bool is_header(const std::vector<std::string_view>& row) {
+    return std::all_of(row.begin(),
+                       row.end(),
+                       [](std::string_view text) { return text.empty() || is_title(text); }) &&
+           std::any_of(row.begin(), row.end(), [](std::string_view text) { return !text.empty(); });
+  }
+
+  void add_cell(std::string_view text, std::vector<Action>& list) {
     if (const std::optional<Action> action = parse_action(text)) {
       list.push_back(*action);
-      continue;
+    } else if (text.front() == '(') {
+      add_unit(text, list);
+    } else {
+      refuse_cell(text, "is no action", hint_for(text));
     }
-    const bool overlapped = text.find("OVERLAP") != std::string_view::npos;
-    faults.push_back(
-        {"/schedule",
-         "line " + std::to_string(number) + ": \"" + std::string(text) + "\" " +
-             (overlapped ? "is an overlapped unit, which is not built yet" : "is no action"),
-         overlapped ? "" : "actions read <stage>F<micro-batch> or <stage>B<...>"});
   }
-  return list;
-}
 
-/// The sizes the lists imply. Faults: more stages than the ranks share evenly.
-void infer_size(Schedule& schedule, std::vector<Diagnostic>& faults) {
-  std::int64_t stages = 0;
-  std::int64_t micro_batches = 0;
-  std::int64_t actions = 0;
-  for (const std::vector<Action>& list : schedule.ranks) {
-    for (const Action& action : list) {
-      stages = std::max<std::int64_t>(stages, std::int64_t{action.stage} + 1);
-      micro_batches = std::max<std::int64_t>(micro_batches, std::int64_t{action.micro_batch} + 1);
+  /// `(0F3;3B5)OVERLAP_F_B`
+  void add_unit(std::string_view text, std::vector<Action>& list) {
+    constexpr std::string_view kEnd = ")OVERLAP_F_B";
+    if (!text.ends_with(kEnd)) {
+      return refuse_cell(text, "is no overlapped unit", "they read (0F3;3B5)OVERLAP_F_B");
     }
-    actions += static_cast<std::int64_t>(list.size());
+    const std::string_view inside = text.substr(1, text.size() - 1 - kEnd.size());
+    const std::size_t middle = std::min(inside.find(';'), inside.size());
+    std::optional<Action> forward = parse_action(trimmed(inside.substr(0, middle)));
+    const std::optional<Action> partner =
+        middle < inside.size() ? parse_action(trimmed(inside.substr(middle + 1))) : std::nullopt;
+    const bool pair =
+        forward && partner && forward->kind == ActionKind::kForward &&
+        (partner->kind == ActionKind::kBackward || partner->kind == ActionKind::kInputGradient);
+    if (!pair) {
+      return refuse_cell(text,
+                         "is no overlapped unit",
+                         "two actions, a forward and then a B or I: (0F3;3B5)OVERLAP_F_B");
+    }
+    forward->overlapped = true;
+    list.push_back(*forward);
+    list.push_back(*partner);
   }
-  const auto ranks = static_cast<std::int64_t>(schedule.ranks.size());
-  if (ranks == 0 || actions == 0) {
-    faults.push_back({"/schedule", "no action in the text", "one rank per line: 0F0,0F1,0B0,0B1"});
-  } else if (stages % ranks != 0) {
-    faults.push_back({"/schedule",
-                      std::to_string(stages) + " " + plural("stage", stages) +
-                          " cannot be shared by " + std::to_string(ranks) + " " +
-                          plural("rank", ranks) + (ranks == 1 ? " (line)" : " (lines)"),
-                      "stage s is on rank s mod " + std::to_string(ranks)});
-  } else if (stages * micro_batches > actions) {
-    faults.push_back({"/schedule",
-                      std::to_string(actions) + " " + plural("action", actions) +
-                          " cannot hold a forward and a backward of " + std::to_string(stages) +
-                          " " + plural("stage", stages) + " x " + std::to_string(micro_batches) +
-                          " " + plural("micro-batch", micro_batches),
-                      ""});
-  } else {
-    schedule.size.pp = static_cast<std::int32_t>(ranks);
-    schedule.size.vpp = static_cast<std::int32_t>(stages / ranks);
-    schedule.size.micro_batches = static_cast<std::int32_t>(micro_batches);
-    schedule.placement = schedule.size.vpp > 1 ? Placement::kLoop : Placement::kLinear;
+
+  void refuse_cell(std::string_view text, const char* what, const std::string& hint) {
+    faults_.add("line " + std::to_string(cells_.line()) + ": " + quoted(text) + " " + what, hint);
   }
-}
+
+  CsvCells cells_;
+  CappedFaults faults_;
+  std::vector<std::vector<Action>> lists_;
+  std::vector<std::size_t> lines_;  ///< of each list
+  std::int64_t actions_ = 0;
+};
 
 }  // namespace
 
@@ -88,7 +180,8 @@ std::string schedule_csv(const Schedule& schedule) {
   std::string text;
   for (const std::vector<Action>& list : schedule.ranks) {
     for (std::size_t i = 0; i < list.size(); i += unit_length(list[i])) {
-      text += (i == 0 ? "" : ",") + unit_text({&list[i], unit_length(list[i])});
+      text += i == 0 ? "" : ",";
+      text += unit_text({&list[i], unit_length(list[i])});
     }
     text += "\n";
   }
@@ -96,27 +189,27 @@ std::string schedule_csv(const Schedule& schedule) {
 }
 
 Expected<Schedule> parse_schedule_csv(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) {
+    text.remove_prefix(kByteOrderMark.size());
+  }
+  Reader reader(text);
+  reader.read();
+  CappedFaults& faults = reader.faults();
   Schedule schedule;
   schedule.name = "csv";
-  std::vector<Diagnostic> faults;
-  std::size_t number = 0;
-  while (!text.empty()) {
-    const std::string_view line = next_piece(text, '\n');
-    ++number;
-    if (!trimmed(line).empty()) {
-      schedule.ranks.push_back(parse_line(line, number, faults));
-    }
+  schedule.ranks = reader.take_lists();
+  if (faults.empty()) {
+    infer_sizes(schedule, reader.take_lines(), faults);
   }
   if (faults.empty()) {
-    infer_size(schedule, faults);
-  }
-  if (faults.empty()) {
+    read_old_letters(schedule);
     for (std::string& fault : list_faults(schedule)) {
-      faults.push_back({"/schedule", std::move(fault), ""});
+      faults.add(std::move(fault), "");
     }
   }
   if (!faults.empty()) {
-    return refuse(std::move(faults));
+    return refuse(faults.take());
   }
   return schedule;
 }

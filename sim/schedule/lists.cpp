@@ -1,13 +1,12 @@
 #include "sim/schedule/lists.h"
 
 #include "sim/base/format.h"
+#include "sim/schedule/capped_faults.h"
 
 #include <algorithm>
 
 namespace foretrain {
 namespace {
-
-constexpr std::size_t kMostMessages = 20;
 
 constexpr std::uint8_t bit_of(ActionKind kind) {
   return static_cast<std::uint8_t>(1U << static_cast<unsigned>(kind));
@@ -106,7 +105,7 @@ std::optional<ActionKind> missing_from(std::uint8_t state) {
   return (state & kBackwardBit) == 0 ? std::optional(ActionKind::kBackward) : std::nullopt;
 }
 
-void find_missing(const Schedule& schedule, const Seen& seen, std::vector<std::string>& faults) {
+void find_missing(const Schedule& schedule, const Seen& seen, CappedFaults& faults) {
   const ScheduleSize& size = schedule.size;
   for (std::int32_t stage = 0; stage < schedule.stages(); ++stage) {
     for (std::int32_t k = 0; k < size.micro_batches; ++k) {
@@ -117,8 +116,9 @@ void find_missing(const Schedule& schedule, const Seen& seen, std::vector<std::s
         action.slice = static_cast<std::int16_t>(size.slices > 1 ? slice : -1);
         if (const auto kind = missing_from(seen.done[cell(schedule, action)])) {
           action.kind = *kind;
-          faults.push_back("rank " + std::to_string(schedule.owner(action)) + ": " +
-                           to_string(action) + " is missing");
+          faults.add("rank " + std::to_string(schedule.owner(action)) + ": " + to_string(action) +
+                         " is missing",
+                     "");
         }
       }
     }
@@ -163,16 +163,14 @@ Action producer_of(const Schedule& schedule, const Action& action, const ActionI
 }
 
 std::vector<std::string> list_faults(const Schedule& schedule) {
-  std::vector<std::string> faults;
   const ScheduleSize& size = schedule.size;
   if (size.pp < 1 || size.vpp < 1 || size.micro_batches < 1 || size.slices < 1 ||
       schedule.ranks.size() != static_cast<std::size_t>(size.pp)) {
-    faults.push_back(std::to_string(schedule.ranks.size()) + " lists for pp " +
-                     std::to_string(size.pp) + ", vpp " + std::to_string(size.vpp) + ", " +
-                     std::to_string(size.micro_batches) + " " +
-                     plural("micro-batch", size.micro_batches));
-    return faults;
+    return {std::to_string(schedule.ranks.size()) + " lists for pp " + std::to_string(size.pp) +
+            ", vpp " + std::to_string(size.vpp) + ", " + std::to_string(size.micro_batches) + " " +
+            plural("micro-batch", size.micro_batches)};
   }
+  CappedFaults faults;
   Seen seen{std::vector<std::uint8_t>(cell_count(schedule)),
             std::vector<std::int8_t>(static_cast<std::size_t>(size.micro_batches), -1)};
   for (std::int32_t rank = 0; rank < size.pp; ++rank) {
@@ -181,18 +179,17 @@ std::vector<std::string> list_faults(const Schedule& schedule) {
       for (std::string fault :
            {action_fault(schedule, rank, list[at], seen), unit_fault(rank, list, at)}) {
         if (!fault.empty()) {
-          faults.push_back(std::move(fault));
+          faults.add(std::move(fault), "");
         }
       }
     }
   }
   find_missing(schedule, seen, faults);
-  if (faults.size() > kMostMessages) {
-    const std::size_t more = faults.size() - kMostMessages;
-    faults.resize(kMostMessages);
-    faults.push_back("and " + std::to_string(more) + " more");
+  std::vector<std::string> messages;
+  for (Diagnostic& fault : faults.take()) {
+    messages.push_back(std::move(fault.message));
   }
-  return faults;
+  return messages;
 }
 
 std::vector<std::string> schedule_faults(const Schedule& schedule) {

@@ -7,6 +7,9 @@
 /// Rules a schedule's lists must keep before anything runs them.
 namespace foretrain {
 
+/// Lists beyond this are refused rather than built: about 1.5 GB with their times.
+constexpr std::int64_t kMostActions = std::int64_t{1} << 25;
+
 /// What is wrong with the lists themselves; whether they deadlock is another question.
 std::vector<std::string> list_faults(const Schedule& schedule);
 

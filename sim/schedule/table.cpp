@@ -1,5 +1,6 @@
 #include "sim/base/edit_distance.h"
 #include "sim/schedule/generators.h"
+#include "sim/schedule/lists.h"
 
 #include <algorithm>
 #include <array>
@@ -106,9 +107,6 @@ constexpr std::array<std::string_view, 17> kNames = {
     "zb-h1", "zb-h2", "zb-interleaved", "zb-v", "v-half", "v-min",
     "dualpipe", "dualpipev", "seq1f1b"};
 // clang-format on
-
-/// Lists beyond this are refused rather than built: about 1.5 GB with their times.
-constexpr std::int64_t kMostActions = std::int64_t{1} << 25;
 
 std::string listed(std::span<const std::string> names) {
   std::string text;

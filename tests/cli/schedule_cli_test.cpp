@@ -114,7 +114,6 @@ TEST(ScheduleCommand, InterleavedGroups) {
 TEST(ScheduleCommand, RefusesByName) {
   using Pointers = std::vector<std::string>;
   const std::string size = " --pp 4 --micro-batches 8";
-  EXPECT_EQ(refused("zb-h1" + size), Pointers{"/schedule"});
   EXPECT_EQ(refused("1f1b" + size + " --vpp 2"), Pointers{"/schedule"});
   EXPECT_EQ(refused("1f1b" + size + " --slices 2"), Pointers{"/slices"});
   EXPECT_EQ(refused("1f1b" + size + " --overlap-semantics both"), Pointers{"/overlap_semantics"});
