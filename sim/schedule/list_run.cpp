@@ -40,7 +40,7 @@ class ListRun {
 
   ListOutcome take() {
     for (std::size_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
-      out_.waits_for.push_back(waits_for(rank));
+      out_.blocked.push_back(blocked(rank));
     }
     return std::move(out_);
   }
@@ -52,20 +52,24 @@ class ListRun {
     return ends_of(input.gradient)[cell(schedule_, action, input.stage, input.slice)];
   }
 
-  /// `1B0 of rank 1`, the first input that the rank's next unit lacks.
-  std::string waits_for(std::size_t rank) {
+  /// The first input that the rank's next piece lacks.
+  Blocked blocked(std::size_t rank) {
     const std::vector<Action>& list = schedule_.ranks[rank];
     const std::size_t at = out_.end[rank].size();
-    const std::size_t units = at < list.size() && !costs_.sequential ? unit_length(list[at]) : 1;
-    for (std::size_t i = at; i < std::min(list.size(), at + units); ++i) {
+    const std::size_t end = at < list.size() ? at + piece_length(list[at], costs_) : at;
+    for (std::size_t i = at; i < end; ++i) {
       for (const ActionInput& input : inputs_of(schedule_, list[i])) {
         if (input.stage >= 0 && end_of(list[i], input) == kNotDone) {
           const Action producer = producer_of(schedule_, list[i], input);
-          return to_string(producer) + " of rank " + std::to_string(schedule_.owner(producer));
+          const std::int32_t owner = schedule_.owner(producer);
+          const bool own = owner == static_cast<std::int32_t>(rank);
+          return {owner,
+                  "waits for " + to_string(producer) +
+                      (own ? ", later in its own list" : " of rank " + std::to_string(owner))};
         }
       }
     }
-    return "";
+    return {};
   }
 
   /// When an action's inputs are there, and its rank; kNotDone: not yet.
@@ -113,7 +117,7 @@ class ListRun {
     if (start == kNotDone) {
       return false;
     }
-    if (!action.overlapped || costs_.sequential) {
+    if (piece_length(action, costs_) == 1) {
       finish(rank, action, start, start + action_duration(action, costs_));
       return true;
     }
@@ -180,6 +184,9 @@ bool ListOutcome::complete(const Schedule& schedule) const {
 }
 
 ListOutcome run_lists(const Schedule& schedule, const ScheduleCosts& costs) {
+  if (costs.mode == PointToPoint::kRendezvous) {
+    return run_rendezvous(schedule, costs);
+  }
   ListRun run(schedule, costs);
   run.run();
   return run.take();

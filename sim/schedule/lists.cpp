@@ -219,19 +219,24 @@ std::vector<std::int32_t> peak_in_flight(const Schedule& schedule) {
   return peaks;
 }
 
+std::int32_t receiver_of(const Schedule& schedule, const Action& action) {
+  if (action.kind == ActionKind::kWeightGradient) {
+    return -1;
+  }
+  Action neighbour = action;
+  neighbour.stage += action.kind == ActionKind::kForward ? 1 : -1;
+  if (neighbour.stage < 0 || neighbour.stage >= schedule.stages()) {
+    return -1;
+  }
+  const std::int32_t rank = schedule.owner(neighbour);
+  return rank == schedule.owner(action) ? -1 : rank;
+}
+
 std::int64_t message_count(const Schedule& schedule) {
   std::int64_t count = 0;
   for (const std::vector<Action>& list : schedule.ranks) {
     for (const Action& action : list) {
-      if (action.kind == ActionKind::kWeightGradient) {
-        continue;
-      }
-      const std::int32_t next = action.stage + (action.kind == ActionKind::kForward ? 1 : -1);
-      Action neighbour = action;
-      neighbour.stage = next;
-      const bool crosses = next >= 0 && next < schedule.stages() &&
-                           schedule.owner(neighbour) != schedule.owner(action);
-      count += crosses ? 1 : 0;
+      count += receiver_of(schedule, action) >= 0 ? 1 : 0;
     }
   }
   return count;

@@ -27,6 +27,9 @@ std::array<ActionInput, 2> inputs_of(const Schedule& schedule, const Action& act
 /// An input as the action that gives it: the F, or whichever of B and I the lists have.
 Action producer_of(const Schedule& schedule, const Action& action, const ActionInput& input);
 
+/// The rank that takes an action's output over a link, or -1: none, or the same rank.
+std::int32_t receiver_of(const Schedule& schedule, const Action& action);
+
 /// Dense index of (copy, stage, micro-batch, slice).
 inline std::size_t cell(const Schedule& schedule,
                         const Action& action,

@@ -1,3 +1,4 @@
+#include "sim/schedule/deadlock.h"
 #include "sim/schedule/list_run.h"
 #include "sim/schedule/lists.h"
 
@@ -5,39 +6,6 @@
 
 namespace foretrain {
 namespace {
-
-/// `... 0F0 0F1 [0B0] 0F2 ...  waits for 1B0 of rank 1`
-std::string blocked_row(const Schedule& schedule, const ListOutcome& run, std::size_t rank) {
-  const std::size_t at = run.end[rank].size();
-  constexpr std::size_t kAround = 3;
-  const std::vector<Action>& list = schedule.ranks[rank];
-  std::string row = "  rank " + std::to_string(rank) + ":";
-  if (at == list.size()) {
-    return row + " done";
-  }
-  const std::size_t first = at > kAround ? at - kAround : 0;
-  const std::size_t last = std::min(list.size(), at + kAround + 1);
-  row += first > 0 ? " ..." : "";
-  for (std::size_t i = first; i < last; ++i) {
-    const std::string text = to_string(list[i]);
-    row += i == at ? " [" + text + "]" : " " + text;
-  }
-  row += last < list.size() ? " ..." : "";
-  return row + "   waits for " + run.waits_for[rank];
-}
-
-std::string blocked_grid(const Schedule& schedule, const ListOutcome& run) {
-  std::size_t done = 0;
-  std::size_t total = 0;
-  std::string rows;
-  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
-    done += run.end[rank].size();
-    total += schedule.ranks[rank].size();
-    rows += "\n" + blocked_row(schedule, run, rank);
-  }
-  return "deadlock after " + std::to_string(done) + " of " + std::to_string(total) +
-         " actions; [ ] marks what cannot start:" + rows;
-}
 
 /// Whether the latest thinkable end, all actions and messages one after another, fits in Duration.
 bool fits(const Schedule& schedule, const ScheduleCosts& costs) {
@@ -83,13 +51,9 @@ std::optional<Diagnostic> cost_fault(const Schedule& schedule, const ScheduleCos
 /// Time a rank works: an overlapped unit in one piece counts once.
 Duration busy_time(const std::vector<Action>& list, const ScheduleCosts& costs) {
   Duration busy{};
-  for (std::size_t at = 0; at < list.size(); ++at) {
-    if (list[at].overlapped && !costs.sequential) {
-      busy += unit_duration(list[at], list[at + 1], costs);
-      ++at;
-    } else {
-      busy += action_duration(list[at], costs);
-    }
+  for (std::size_t at = 0; at < list.size(); at += piece_length(list[at], costs)) {
+    busy += piece_length(list[at], costs) > 1 ? unit_duration(list[at], list[at + 1], costs)
+                                              : action_duration(list[at], costs);
   }
   return busy;
 }
@@ -112,14 +76,6 @@ void add_bubbles(const Schedule& schedule, const ScheduleCosts& costs, ScheduleT
 
 }  // namespace
 
-std::optional<std::string> find_deadlock(const Schedule& schedule, const ScheduleCosts& costs) {
-  const ListOutcome run = run_lists(schedule, costs);
-  if (run.complete(schedule)) {
-    return std::nullopt;
-  }
-  return blocked_grid(schedule, run);
-}
-
 Expected<ScheduleTiming> time_schedule(const Schedule& schedule, const ScheduleCosts& costs) {
   std::vector<Diagnostic> faults;
   for (std::string& fault : list_faults(schedule)) {
@@ -135,7 +91,7 @@ Expected<ScheduleTiming> time_schedule(const Schedule& schedule, const ScheduleC
   }
   ListOutcome run = run_lists(schedule, costs);
   if (!run.complete(schedule)) {
-    return refuse({"/schedule", blocked_grid(schedule, run), "reorder the marked actions"});
+    return refuse({"/schedule", blocked_grid(schedule, costs, run), "reorder the marked actions"});
   }
   ScheduleTiming timing;
   timing.start = std::move(run.start);
