@@ -100,11 +100,11 @@ std::span<const ScheduleEntry> schedule_table();
 /// The row of a name, or nullptr.
 const ScheduleEntry* find_schedule(std::string_view name);
 
-/// Every name the contract fixes, built or not; for did-you-mean and "not simulated yet".
+/// The names of the table, in its order.
 std::span<const std::string_view> schedule_names();
 
-/// Builds a schedule by name. Faults: unknown name (with a suggestion), not built yet, illegal
-/// size; pointer /schedule.
+/// Builds a schedule by name. Faults: unknown name (with a suggestion), illegal size; pointer
+/// /schedule.
 Expected<Schedule> make_schedule(std::string_view name, const ScheduleSize& size);
 
 /// What one virtual stage takes. Unitless callers scale to integers first.

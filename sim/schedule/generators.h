@@ -30,6 +30,8 @@ ActionLists zb_interleaved_lists(const ScheduleSize& size);
 std::optional<Diagnostic> zb_interleaved_illegal(const ScheduleSize& size);
 
 ActionLists zb_v_lists(const ScheduleSize& size);
+ActionLists v_half_lists(const ScheduleSize& size);
+ActionLists v_min_lists(const ScheduleSize& size);
 
 ActionLists dualpipe_lists(const ScheduleSize& size);
 std::optional<Diagnostic> dualpipe_illegal(const ScheduleSize& size);

@@ -77,6 +77,18 @@ constexpr std::array kTable = {
                   .chunks = 2,
                   .splits_backward = true,
                   .generate = &zb_v_lists},
+    ScheduleEntry{.name = "v-half",
+                  .summary = "a V with about half of the memory of 1f1b, for a larger bubble",
+                  .placement = Placement::kV,
+                  .chunks = 2,
+                  .splits_backward = true,
+                  .generate = &v_half_lists},
+    ScheduleEntry{.name = "v-min",
+                  .summary = "a V with about a third of the memory of 1f1b",
+                  .placement = Placement::kV,
+                  .chunks = 2,
+                  .splits_backward = true,
+                  .generate = &v_min_lists},
     ScheduleEntry{.name = "dualpipe",
                   .summary = "two model copies from both ends; forwards overlap with backwards",
                   .placement = Placement::kBidirectional,
@@ -100,36 +112,23 @@ constexpr std::array kTable = {
                   .generate = &seq1f1b_lists},
 };
 
-// clang-format off
-constexpr std::array<std::string_view, 17> kNames = {
-    "gpipe", "1f1b", "eager-1f1b", "1f1b-overlap",
-    "interleaved", "interleaved-pytorch", "interleaved-overlap", "looped-bfs",
-    "zb-h1", "zb-h2", "zb-interleaved", "zb-v", "v-half", "v-min",
-    "dualpipe", "dualpipev", "seq1f1b"};
-// clang-format on
-
-std::string listed(std::span<const std::string> names) {
-  std::string text;
-  for (const std::string& name : names) {
-    text += (text.empty() ? "" : ", ") + name;
-  }
-  return text;
-}
+constexpr auto kNames = [] {
+  std::array<std::string_view, kTable.size()> names;
+  std::transform(kTable.begin(), kTable.end(), names.begin(), [](const ScheduleEntry& entry) {
+    return entry.name;
+  });
+  return names;
+}();
 
 Diagnostic unknown_name(std::string_view name) {
   const std::vector<std::string> all(kNames.begin(), kNames.end());
-  std::vector<std::string> built;
-  for (const ScheduleEntry& entry : kTable) {
-    built.emplace_back(entry.name);
-  }
-  const std::string quoted = "\"" + std::string(name) + "\"";
-  for (const std::string& known : all) {
-    if (known == name) {
-      return {"/schedule", "schedule " + quoted + " is not built yet", "built: " + listed(built)};
+  std::string hint = did_you_mean(name, all);
+  if (hint.empty()) {
+    for (const std::string& known : all) {
+      hint += (hint.empty() ? "names: " : ", ") + known;
     }
   }
-  const std::string near = did_you_mean(name, all);
-  return {"/schedule", "unknown schedule " + quoted, near.empty() ? "names: " + listed(all) : near};
+  return {"/schedule", "unknown schedule \"" + std::string(name) + "\"", hint};
 }
 
 void check_positive(std::int32_t value, const char* what, std::vector<Diagnostic>& faults) {

@@ -145,14 +145,6 @@ void check(const ScheduleEntry& entry, const ScheduleSize& size) {
   }
 }
 
-std::vector<std::string_view> built_names() {
-  std::vector<std::string_view> names;
-  for (const ScheduleEntry& entry : schedule_table()) {
-    names.push_back(entry.name);
-  }
-  return names;
-}
-
 class EverySmallSize : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(EverySmallSize, IsRefusedOrRuns) {
@@ -173,7 +165,7 @@ TEST_P(EverySmallSize, IsRefusedOrRuns) {
 
 INSTANTIATE_TEST_SUITE_P(Exhaustive,
                          EverySmallSize,
-                         testing::ValuesIn(built_names()),
+                         testing::ValuesIn(schedule_names().begin(), schedule_names().end()),
                          [](const testing::TestParamInfo<std::string_view>& name) {
                            std::string text(name.param);
                            std::replace(text.begin(), text.end(), '-', '_');

@@ -50,10 +50,7 @@ TEST(Refusal, NamesThatAreFixed) {
   EXPECT_EQ(schedule_names().size(), fixed.size());
   for (const std::string_view name : fixed) {
     const ScheduleEntry* const entry = find_schedule(name);
-    if (entry == nullptr) {
-      EXPECT_TRUE(name == "v-half" || name == "v-min") << name;
-      continue;
-    }
+    ASSERT_NE(entry, nullptr) << name;
     EXPECT_EQ(
         refusal(name, {.pp = 2, .micro_batches = 4, .vpp = entry->chunks == 2 ? 2 : 1}).message,
         name == "interleaved-overlap" ? "interleaved-overlap needs vpp 2 or more, has 1"
