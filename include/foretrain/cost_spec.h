@@ -8,11 +8,16 @@
 /// What a scenario says of the prices of its work: the cost model, and the software that runs it.
 namespace foretrain {
 
-/// Times of one chunk's phases as somebody measured them, whatever its layers.
+/// Times of one chunk's phases as somebody measured them, whatever its layers; what they hold of
+/// communication inside a stage is in them. Gradients and parameters then travel for nothing.
 struct StatedCosts {
-  Duration forward{}, backward{}, dgrad{}, wgrad{};
+  Duration forward{};
+  Duration backward{};            ///< unset: dgrad + wgrad
+  std::optional<Duration> dgrad;  ///< needed by schedules that split the backward
+  std::optional<Duration> wgrad;
   std::optional<Duration> overlapped;  ///< unset: forward + backward
-  Duration p2p{}, optimizer{};
+  Duration p2p{};                      ///< of one transfer between pipeline ranks
+  Duration optimizer{};                ///< everything after the last backward
 };
 
 /// Textbook costs under which closed forms hold exactly, the user's own, or the calibrated model.

@@ -121,7 +121,8 @@ struct BlockOperators {
 
 /// Everything the operators of a block depend on beside the model.
 struct BlockContext {
-  std::int64_t sequence_length = 0;
+  std::int64_t sequence_length = 0;  ///< of the sequence, or of one slice of it
+  std::int64_t prefix_length = 0;    ///< tokens of earlier slices, which attention sees too
   std::int64_t micro_batch_size = 1;
   std::int64_t tp = 1;
   bool sequence_parallel = true;

@@ -77,6 +77,8 @@ struct Schedule {
   std::int32_t owner(std::int32_t stage, std::int32_t copy = 0) const {
     return stage_owner(placement, size.pp, stage, copy);
   }
+  /// The virtual stages of a rank, ascending; each is of one copy only.
+  std::vector<std::int32_t> stages_of(std::int32_t rank) const;
   std::int32_t owner(const Action& action) const {
     return owner(action.stage, action.copy > 0 ? action.copy : 0);
   }

@@ -32,6 +32,8 @@ struct Simulation {
   Program program;                        ///< the program whose timeline this is
   Timeline timeline;                      ///< empty after a deadlock
   std::vector<std::int64_t> group_sizes;  ///< ranks per group of each group kind, folded or not
+  Schedule schedule;
+  ScheduleCosts chunk_costs;  ///< of the schedule's actions when nothing else runs
 };
 
 /// What a scenario asks for that is not simulated yet; empty: it can be simulated.

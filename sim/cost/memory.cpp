@@ -11,26 +11,45 @@ struct Peak {
   std::int64_t logits = 0;
 };
 
-/// Walks the rank's list: a forward takes its stage's stash, a backward gives it back when done.
+/// Walks the rank's list: a forward takes its stage's stash, a backward gives it back when done. A
+/// split one keeps it, and what its first half recomputed, until the second (Qi et al. 2024, arXiv
+/// 2401.10241, table 1: of 34 sbh bytes a layer 32 sbh are still needed for the weight gradient).
 Peak walk(const MemoryInputs& in, std::int32_t pp_rank) {
   Peak held;
   Peak peak;
   for (const Action& action : in.schedule.ranks[static_cast<std::size_t>(pp_rank)]) {
     const StageHoldings& stage = in.stages[static_cast<std::size_t>(action.stage)];
-    const std::int64_t stash =
-        stage.stash[stage.stash.size() > 1 ? static_cast<std::size_t>(action.micro_batch) : 0];
-    if (action.kind == ActionKind::kForward) {
-      held.activations += stash;
-      held.logits += stage.logits;
-      if (held.activations + held.logits > peak.activations + peak.logits) {
-        peak = held;
-      }
-    } else if (action.kind == ActionKind::kBackward || action.kind == ActionKind::kWeightGradient) {
-      held.activations -= stash;
-      held.logits -= stage.logits;
+    const std::size_t version = in.version(action);
+    switch (action.kind) {
+      case ActionKind::kForward:
+        held.activations += stage.stash[version];
+        held.logits += stage.logits;
+        break;
+      case ActionKind::kInputGradient:
+        held.activations += stage.recomputed[version];
+        break;
+      case ActionKind::kBackward:
+        held.activations -= stage.stash[version];
+        held.logits -= stage.logits;
+        break;
+      case ActionKind::kWeightGradient:
+        held.activations -= stage.stash[version] + stage.recomputed[version];
+        held.logits -= stage.logits;
+        break;
+    }
+    if (held.activations + held.logits > peak.activations + peak.logits) {
+      peak = held;
     }
   }
   return peak;
+}
+
+/// Whether some backward of the rank is in one piece: then a layer is recomputed at a time.
+bool recomputes_by_layer(const MemoryInputs& in, std::int32_t pp_rank) {
+  const std::vector<Action>& list = in.schedule.ranks[static_cast<std::size_t>(pp_rank)];
+  return std::any_of(list.begin(), list.end(), [](const Action& action) {
+    return action.kind == ActionKind::kBackward;
+  });
 }
 
 /// All chunks of one pipeline rank.
@@ -48,13 +67,14 @@ std::int64_t split_parameters(const RankParameters& held, const ShardSpan& span)
 RankHoldings holdings_of(const MemoryInputs& in, std::int32_t pp_rank) {
   const ShardSpan span = shard_span(in.scenario);
   RankHoldings held;
-  for (std::int32_t at = pp_rank; at < in.schedule.stages(); at += in.schedule.size.pp) {
+  const bool by_layer = recomputes_by_layer(in, pp_rank);
+  for (const std::int32_t at : in.schedule.stages_of(pp_rank)) {
     const StageHoldings& stage = in.stages[static_cast<std::size_t>(at)];
     held.parameters.shared += stage.parameters.shared;
     held.parameters.experts += stage.parameters.experts;
     held.largest_chunk = std::max(held.largest_chunk, split_parameters(stage.parameters, span));
     held.largest_bucket = std::max(held.largest_bucket, stage.largest_bucket);
-    held.working_set = std::max(held.working_set, stage.working_set);
+    held.working_set = std::max(held.working_set, by_layer ? stage.working_set : 0);
     held.weight_copies += stage.weight_copies;
     ++held.chunks;
   }

@@ -5,6 +5,7 @@
 #include "foretrain/schedule.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,17 +39,20 @@ inline constexpr double kAllocatorBand = 0.10;
 struct StageHoldings {
   RankParameters parameters;
   std::int64_t largest_bucket = 0;  ///< parameters reduced or gathered at once; zero3: of a unit
-  std::vector<std::int64_t> stash;  ///< of each micro-batch, or of all alike; logits apart
-  std::int64_t logits = 0;          ///< of its heads, per micro-batch
-  std::int64_t working_set = 0;     ///< added by a layer while it is recomputed
-  std::int64_t weight_copies = 0;   ///< narrow copies of weights, beside the model's own
+  /// By version of the work (micro-batches or slices that differ): kept until its backward, logits
+  /// apart; and what recomputing all of it brings back, from input to weight gradient.
+  std::vector<std::int64_t> stash, recomputed;
+  std::int64_t logits = 0;         ///< of its heads, per micro-batch
+  std::int64_t working_set = 0;    ///< added by a layer while it is recomputed
+  std::int64_t weight_copies = 0;  ///< narrow copies of weights, beside the model's own
 };
 
 struct MemoryInputs {
   const Scenario& scenario;
   const Schedule& schedule;
-  std::vector<StageHoldings> stages;  ///< per virtual stage
-  std::int64_t boundary = 0;          ///< one message between stages
+  std::function<std::size_t(const Action&)> version;  ///< which one an action runs
+  std::vector<StageHoldings> stages;                  ///< per virtual stage
+  std::int64_t boundary = 0;                          ///< one message between stages
 };
 
 MemoryPlan plan_memory(const MemoryInputs& inputs, std::int32_t pp_rank);

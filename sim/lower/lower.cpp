@@ -2,6 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/lower/buckets.h"
+#include "sim/lower/chunk_costs.h"
 #include "sim/lower/placement.h"
 #include "sim/lower/stage_blocks.h"
 #include "sim/lower/stage_template.h"
@@ -36,8 +37,8 @@ std::int64_t largest_transfer(const Scenario& scenario, const std::vector<RankPa
 std::vector<MemoryPlan> memory_of(const Scenario& scenario,
                                   const Schedule& schedule,
                                   const Parts& parts) {
-  MemoryInputs inputs{scenario, schedule, {}, parts.boundary().value};
-  const std::int32_t versions = parts.varies() ? schedule.size.micro_batches : 1;
+  const auto version = [&parts](const Action& action) { return parts.version(action); };
+  MemoryInputs inputs{scenario, schedule, version, {}, parts.boundary().value};
   for (std::int32_t at = 0; at < schedule.stages(); ++at) {
     StageHoldings& stage = inputs.stages.emplace_back();
     const std::vector<RankParameters> held = parts.parameters(at);
@@ -46,8 +47,9 @@ std::vector<MemoryPlan> memory_of(const Scenario& scenario,
       stage.parameters.experts += part.experts;
     }
     stage.largest_bucket = largest_transfer(scenario, held);
-    for (std::int32_t micro_batch = 0; micro_batch < versions; ++micro_batch) {
-      stage.stash.push_back(parts.stash(at, micro_batch).value);
+    for (std::size_t number = 0; number < parts.versions(); ++number) {
+      stage.stash.push_back(parts.stash(at, number).value);
+      stage.recomputed.push_back(parts.recomputed(at, number).value);
     }
     stage.logits = parts.logits(at).value;
     stage.working_set = parts.working_set(at).value;
@@ -120,7 +122,7 @@ std::vector<NetworkFacts> network_of(const Placements& places,
        CollectiveKind::kAllToAll},
       {"dp",
        {kDataGroup, kReplicaGroup, kExpertDataGroup, kExpertReplicaGroup},
-       degrees.dp * degrees.cp,
+       degrees.dp * degrees.cp * scenario.schedule.copies,
        CollectiveKind::kAllReduce},
   };
   std::vector<NetworkFacts> facts;
@@ -170,11 +172,11 @@ Expected<Lowered> lower(const Scenario& scenario) {
     return tl::unexpected(topology.error());
   }
   const std::vector<StageSlice> slices = stage_slices(scenario.model, scenario.parallelism);
-  const Expected<Placements> places = place_ranks(scenario, slices, *topology);
+  const Expected<Placements> places = place_ranks(scenario, slices, *schedule, *topology);
   if (!places) {
     return tl::unexpected(places.error());
   }
-  const Parts parts(scenario, slices);
+  const Parts parts(scenario, slices, *schedule);
   const OperatorPrices prices(scenario);
 
   Lowered lowered;
@@ -188,6 +190,7 @@ Expected<Lowered> lower(const Scenario& scenario) {
     flops.push_back(built.flops);
     lowered.program.templates.push_back(std::move(built.body));
   }
+  lowered.chunk_costs = chunk_costs(inputs);
   add_instances(*places, lowered.program);
   apply_perturbations(scenario, -1, lowered.program);
 
@@ -198,8 +201,11 @@ Expected<Lowered> lower(const Scenario& scenario) {
   facts.layer_stash = parts.layer_stash();
   facts.network = network_of(*places, prices.links(), scenario);
   facts.layers.assign(static_cast<std::size_t>(schedule->size.pp), 0);
-  for (std::size_t stage = 0; stage < slices.size(); ++stage) {
-    facts.layers[stage % facts.layers.size()] += slices[stage].layers;
+  for (std::int32_t rank = 0; rank < schedule->size.pp; ++rank) {
+    for (const std::int32_t stage : schedule->stages_of(rank)) {
+      facts.layers[static_cast<std::size_t>(rank)] +=
+          slices[static_cast<std::size_t>(stage)].layers;
+    }
   }
   for (const Instance& instance : lowered.program.instances) {
     const TemplateFlops& done = flops[static_cast<std::size_t>(instance.template_index)];
@@ -209,6 +215,7 @@ Expected<Lowered> lower(const Scenario& scenario) {
   for (const Perturbation& perturbation : scenario.perturbations) {
     facts.stragglers.push_back(perturbation_name(perturbation));
   }
+  lowered.schedule = *std::move(schedule);
   for (Template& stage : lowered.program.templates) {
     stage.base_bytes = facts.memory[static_cast<std::size_t>(stage.stage)].static_bytes();
   }

@@ -40,6 +40,9 @@ struct StepFacts {
 struct Lowered {
   Program program;  ///< one instance per rank
   StepFacts facts;
+  Schedule schedule;
+  /// What each virtual stage's actions take when nothing else runs, on the first rank of its own.
+  ScheduleCosts chunk_costs;
 };
 
 /// Faults: a schedule or mesh that cannot be built; pointers as in check.

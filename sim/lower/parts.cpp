@@ -9,10 +9,14 @@
 namespace foretrain {
 namespace {
 
-BlockContext context_of(const Scenario& scenario, RecomputeMode recompute, double load) {
+BlockContext context_of(const Scenario& scenario,
+                        RecomputeMode recompute,
+                        double load,
+                        std::int64_t sequence_slice) {
   const Parallelism& degrees = scenario.parallelism;
   BlockContext context;
-  context.sequence_length = scenario.training.sequence_length;
+  context.sequence_length = scenario.training.sequence_length / scenario.schedule.slices;
+  context.prefix_length = sequence_slice * context.sequence_length;
   context.micro_batch_size = scenario.training.micro_batch_size;
   context.document_length = scenario.training.document_length;
   context.precision = scenario.training.dtype;
@@ -45,7 +49,7 @@ bool has_experts(const ModelConfig& model, BlockKind kind) {
 }
 
 void add_narrow_weights(const Scenario& scenario, Part& part) {
-  const Quantisation quantisation(context_of(scenario, RecomputeMode::kNone, 1.0));
+  const Quantisation quantisation(context_of(scenario, RecomputeMode::kNone, 1.0, 0));
   if (!quantisation.on()) {
     return;
   }
@@ -62,25 +66,30 @@ void add_narrow_weights(const Scenario& scenario, Part& part) {
 
 }  // namespace
 
-Parts::Parts(const Scenario& scenario, const std::vector<StageSlice>& slices)
+Parts::Parts(const Scenario& scenario,
+             const std::vector<StageSlice>& slices,
+             const Schedule& schedule)
     : scenario_(scenario),
       slices_(slices),
       loads_(scenario),
       blocks_(model_blocks(scenario.model)),
       table_(table_parameters(scenario.model, scenario.parallelism.tp)) {
-  const std::int64_t versions = loads_.varies() ? scenario.micro_batches() : 1;
+  const std::int64_t micro_batches = loads_.varies() ? scenario.micro_batches() : 1;
+  ends_meet_ = schedule.copies() > 1 || schedule.owner(0) == schedule.owner(schedule.stages() - 1);
   for (const StageSlice& slice : slices) {
     std::vector<PartList>& lists = lists_.emplace_back();
-    for (std::int64_t micro_batch = 0; micro_batch < versions; ++micro_batch) {
-      lists.push_back(list_of(slice, micro_batch));
+    for (std::int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
+      for (std::int64_t part = 0; part < scenario.schedule.slices; ++part) {
+        lists.push_back(list_of(slice, micro_batch, part));
+      }
     }
   }
-  boundary_ = boundary_bytes(scenario.model, context_of(scenario, RecomputeMode::kNone, 1.0));
+  boundary_ = boundary_bytes(scenario.model, context_of(scenario, RecomputeMode::kNone, 1.0, 0));
 }
 
-std::int32_t Parts::add(BlockKind kind, bool recomputed, double load) {
+std::int32_t Parts::add(BlockKind kind, bool recomputed, double load, std::int64_t sequence_slice) {
   load = has_experts(scenario_.model, kind) ? load : 1.0;
-  const auto [place, missing] = made_.try_emplace({kind, recomputed, load}, 0);
+  const auto [place, missing] = made_.try_emplace({kind, recomputed, load, sequence_slice}, 0);
   if (!missing) {
     return place->second;
   }
@@ -90,10 +99,11 @@ std::int32_t Parts::add(BlockKind kind, bool recomputed, double load) {
   part.kind = kind;
   part.recomputed = recomputed;
   part.free = end && scenario_.costs.constant && scenario_.costs.embedding_and_head_free;
-  part.operators = block_operators(scenario_.model, kind, context_of(scenario_, mode, load));
+  part.operators =
+      block_operators(scenario_.model, kind, context_of(scenario_, mode, load, sequence_slice));
   if (recomputed) {
-    part.recomputed_bytes =
-        stash_bytes((*this)[add(kind, false, load)].operators) - stash_bytes(part.operators);
+    part.recomputed_bytes = stash_bytes((*this)[add(kind, false, load, sequence_slice)].operators) -
+                            stash_bytes(part.operators);
   }
   part.parameters = rank_parameters(scenario_.model, kind, scenario_.parallelism);
   add_narrow_weights(scenario_, part);
@@ -109,35 +119,43 @@ bool Parts::recomputes(std::int64_t layer_of_slice) const {
          layer_of_slice < recompute.layers.value_or(std::numeric_limits<std::int64_t>::max());
 }
 
-std::int32_t Parts::layer(std::int64_t index, std::int64_t micro_batch, bool recomputed) {
-  return add(
-      blocks_[static_cast<std::size_t>(1 + index)], recomputed, loads_.at(index, micro_batch));
-}
-
-PartList Parts::list_of(const StageSlice& slice, std::int64_t micro_batch) {
+PartList Parts::list_of(const StageSlice& slice,
+                        std::int64_t micro_batch,
+                        std::int64_t sequence_slice) {
   const std::int64_t predictions = scenario_.training.multi_token_prediction;
   PartList list;
   if (slice.embedding) {
-    list.push_back(add(BlockKind::kEmbedding, false, 1.0));
+    list.push_back(add(BlockKind::kEmbedding, false, 1.0, sequence_slice));
   }
   for (std::int64_t at = 0; at < slice.layers; ++at) {
-    list.push_back(layer(slice.first_layer + at, micro_batch, recomputes(at)));
+    const std::int64_t layer = slice.first_layer + at;
+    list.push_back(add(blocks_[static_cast<std::size_t>(1 + layer)],
+                       recomputes(at),
+                       loads_.at(layer, micro_batch),
+                       sequence_slice));
   }
   for (std::int64_t at = 0; at < slice.predictions; ++at) {
     // A module's experts are loaded as those of the last layer.
     const double load = loads_.at(scenario_.model.layers - 1, micro_batch);
-    list.push_back(add(BlockKind::kPrediction, recomputes(slice.layers + at), load));
+    list.push_back(
+        add(BlockKind::kPrediction, recomputes(slice.layers + at), load, sequence_slice));
   }
   if (slice.head) {
-    list.insert(
-        list.end(), static_cast<std::size_t>(1 + predictions), add(BlockKind::kHead, false, 1.0));
+    list.insert(list.end(),
+                static_cast<std::size_t>(1 + predictions),
+                add(BlockKind::kHead, false, 1.0, sequence_slice));
   }
   return list;
 }
 
-const PartList& Parts::of(std::int32_t stage, std::int32_t micro_batch) const {
-  const std::vector<PartList>& lists = lists_[static_cast<std::size_t>(stage)];
-  return lists[varies() ? static_cast<std::size_t>(micro_batch) : 0];
+std::size_t Parts::version(const Action& action) const {
+  const auto slice = static_cast<std::size_t>(std::max<std::int16_t>(action.slice, 0));
+  const auto slices = static_cast<std::size_t>(scenario_.schedule.slices);
+  return (loads_.varies() ? static_cast<std::size_t>(action.micro_batch) * slices : 0) + slice;
+}
+
+const PartList& Parts::of(std::int32_t stage, std::size_t version) const {
+  return lists_[static_cast<std::size_t>(stage)][version];
 }
 
 std::vector<RankParameters> Parts::parameters(std::int32_t stage) const {
@@ -154,16 +172,24 @@ std::vector<RankParameters> Parts::parameters(std::int32_t stage) const {
     }
   }
   // A tied head shares the table of the first stage; only a pipeline gives it a copy of its own.
-  if (!list.empty() && !slice.embedding && holds_embedding_table(model, slice)) {
+  if (!list.empty() && !slice.embedding && !ends_meet_ && holds_embedding_table(model, slice)) {
     list.back().shared += table_;
   }
   return list;
 }
 
-Bytes Parts::stash(std::int32_t stage, std::int32_t micro_batch) const {
+Bytes Parts::stash(std::int32_t stage, std::size_t version) const {
   Bytes total;
-  for (const std::int32_t index : of(stage, micro_batch)) {
+  for (const std::int32_t index : of(stage, version)) {
     total += stash_bytes((*this)[index].operators);
+  }
+  return total;
+}
+
+Bytes Parts::recomputed(std::int32_t stage, std::size_t version) const {
+  Bytes total;
+  for (const std::int32_t index : of(stage, version)) {
+    total += (*this)[index].recomputed_bytes;
   }
   return total;
 }

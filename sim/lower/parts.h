@@ -2,6 +2,7 @@
 
 #include "foretrain/model.h"
 #include "foretrain/scenario.h"
+#include "foretrain/schedule.h"
 #include "foretrain/units.h"
 #include "sim/lower/expert_loads.h"
 
@@ -29,22 +30,27 @@ using PartList = std::vector<std::int32_t>;
 
 class Parts {
  public:
-  Parts(const Scenario& scenario, const std::vector<StageSlice>& slices);
+  Parts(const Scenario& scenario, const std::vector<StageSlice>& slices, const Schedule& schedule);
 
   const Part& operator[](std::int32_t index) const {
     return parts_[static_cast<std::size_t>(index)];
   }
-  /// Whether micro-batches differ: their experts' loads do.
-  bool varies() const { return loads_.varies(); }
+  /// How often the work of a stage differs: by micro-batch where the loads of experts do, and by
+  /// sequence slice. An action runs one version.
+  std::size_t versions() const { return lists_.front().size(); }
+  std::size_t version(const Action& action) const;
   /// A stage's parts in forward order. A head stands once for the loss and once more for each
   /// prediction module of the model.
-  const PartList& of(std::int32_t stage, std::int32_t micro_batch) const;
+  const PartList& of(std::int32_t stage, std::size_t version) const;
   /// Parameters of each part of a stage on one rank; a copy of the embedding table goes with the
   /// part that needs it.
   std::vector<RankParameters> parameters(std::int32_t stage) const;
-  /// What a stage keeps of a micro-batch until its backward, logits apart.
-  Bytes stash(std::int32_t stage, std::int32_t micro_batch) const;
-  /// Logits of a stage's head, per micro-batch.
+  /// What a stage keeps of a micro-batch (or slice) until its backward, logits apart.
+  Bytes stash(std::int32_t stage, std::size_t version) const;
+  /// What recomputing a whole stage brings back: kept from an input gradient to its weight
+  /// gradient.
+  Bytes recomputed(std::int32_t stage, std::size_t version) const;
+  /// Logits of a stage's head, per micro-batch (or slice).
   Bytes logits(std::int32_t stage) const;
   /// Sums over a stage's parts.
   Bytes weight_copies(std::int32_t stage) const;
@@ -57,9 +63,8 @@ class Parts {
   const std::vector<Stash>& layer_stash() const;
 
  private:
-  PartList list_of(const StageSlice& slice, std::int64_t micro_batch);
-  std::int32_t layer(std::int64_t index, std::int64_t micro_batch, bool recomputed);
-  std::int32_t add(BlockKind kind, bool recomputed, double load);
+  PartList list_of(const StageSlice& slice, std::int64_t micro_batch, std::int64_t sequence_slice);
+  std::int32_t add(BlockKind kind, bool recomputed, double load, std::int64_t sequence_slice);
   bool recomputes(std::int64_t layer_of_slice) const;
 
   const Scenario& scenario_;
@@ -67,9 +72,10 @@ class Parts {
   ExpertLoads loads_;
   std::vector<BlockKind> blocks_;  ///< of the model
   std::int64_t table_ = 0;         ///< parameters of the token table on one rank
+  bool ends_meet_ = false;         ///< first and last stage share a rank, and so a tied table
   std::vector<Part> parts_;
-  std::map<std::tuple<BlockKind, bool, double>, std::int32_t> made_;
-  std::vector<std::vector<PartList>> lists_;  ///< [stage][micro-batch, or 0 where all are alike]
+  std::map<std::tuple<BlockKind, bool, double, std::int64_t>, std::int32_t> made_;
+  std::vector<std::vector<PartList>> lists_;  ///< [stage][version]
   Bytes boundary_;
 };
 

@@ -38,14 +38,19 @@ KindPlaces place_kind(const std::vector<ProcessGroup>& groups,
   return places;
 }
 
-/// Pipeline ranks with a copy of the embedding table: its gradients are summed over them.
+/// Pipeline ranks with a copy of the embedding table: its gradients are summed over them. With two
+/// model copies the ranks at both ends hold all of it, and sum it with their other gradients.
 std::vector<ProcessGroup> embedding_groups(const DeviceMesh& mesh,
                                            const Scenario& scenario,
-                                           const std::vector<StageSlice>& slices) {
+                                           const std::vector<StageSlice>& slices,
+                                           const Schedule& schedule) {
   std::vector<bool> holds(static_cast<std::size_t>(scenario.parallelism.pp), false);
-  for (std::size_t stage = 0; stage < slices.size(); ++stage) {
-    if (holds_embedding_table(scenario.model, slices[stage])) {
-      holds[stage % holds.size()] = true;
+  if (schedule.copies() > 1) {
+    return {};
+  }
+  for (std::int32_t stage = 0; stage < schedule.stages(); ++stage) {
+    if (holds_embedding_table(scenario.model, slices[static_cast<std::size_t>(stage)])) {
+      holds[static_cast<std::size_t>(schedule.owner(stage))] = true;
     }
   }
   std::vector<ProcessGroup> holders;
@@ -58,6 +63,31 @@ std::vector<ProcessGroup> embedding_groups(const DeviceMesh& mesh,
     }
   }
   return holders;
+}
+
+/// Groups of a pipeline rank joined with those of the rank that holds the same stages in the other
+/// model copy: rank r and p-1-r.
+std::vector<ProcessGroup> mirrored(const DeviceMesh& mesh,
+                                   const Schedule& schedule,
+                                   std::vector<ProcessGroup> groups) {
+  if (schedule.copies() == 1) {
+    return groups;
+  }
+  std::vector<ProcessGroup> joined;
+  for (ProcessGroup& group : groups) {
+    Coordinates at = mesh.coordinates(group.ranks.front());
+    if (2 * at.pp >= schedule.size.pp) {
+      continue;
+    }
+    for (std::size_t i = 0, own = group.ranks.size(); i < own; ++i) {
+      Coordinates mirror = mesh.coordinates(group.ranks[i]);
+      mirror.pp = schedule.size.pp - 1 - mirror.pp;
+      group.ranks.push_back(mesh.rank(mirror));
+    }
+    std::sort(group.ranks.begin(), group.ranks.end());
+    joined.push_back(std::move(group));
+  }
+  return joined;
 }
 
 /// Groups cut into parts of `size` neighbours: where a shard of the states spans a part only.
@@ -103,25 +133,33 @@ std::vector<ProcessGroup> norm_groups(const DeviceMesh& mesh, Sharding sharding)
 
 /// The groups of each GroupKind.
 std::array<std::vector<ProcessGroup>, kGroupKinds> group_lists(
-    const Scenario& scenario, const std::vector<StageSlice>& slices, const DeviceMesh& mesh) {
+    const Scenario& scenario,
+    const std::vector<StageSlice>& slices,
+    const Schedule& schedule,
+    const DeviceMesh& mesh) {
   std::array<std::vector<ProcessGroup>, kGroupKinds> lists;
   const Parallelism& degrees = scenario.parallelism;
   const auto of = [&mesh](const char* dimension, std::int64_t degree) {
     return degree > 1 ? mesh.groups(dimension) : std::vector<ProcessGroup>{};
   };
+  const auto data_groups = [&](const char* dimension, std::int64_t degree) {
+    return degree > 1 ? mirrored(mesh, schedule, mesh.groups(dimension))
+                      : std::vector<ProcessGroup>{};
+  };
   lists[kTensorGroup] = of("tp", degrees.tp);
   lists[kNormGroup] = norm_groups(mesh, scenario.parallelism.sharding);
-  lists[kEmbeddingGroup] = embedding_groups(mesh, scenario, slices);
+  lists[kEmbeddingGroup] = embedding_groups(mesh, scenario, slices, schedule);
   lists[kPipelineGroup] = of("pp", degrees.pp);
   lists[kContextGroup] = of("cp", degrees.cp);
   const ShardSpan span = shard_span(scenario);
-  const std::vector<ProcessGroup> data = of("dp-cp", degrees.dp * degrees.cp);
+  const std::vector<ProcessGroup> data =
+      data_groups("dp-cp", degrees.dp * degrees.cp * schedule.copies());
   lists[kDataGroup] = shard_groups(data, span.ranks);
   lists[kReplicaGroup] = replica_groups(data, span.ranks);
   if (scenario.model.experts > 0) {
     lists[kExpertGroup] = of("ep", degrees.ep);
     lists[kExpertTensorGroup] = of("etp", degrees.etp);
-    const std::vector<ProcessGroup> experts = of("edp", span.expert_ranks * span.replicas);
+    const std::vector<ProcessGroup> experts = data_groups("edp", span.expert_ranks * span.replicas);
     lists[kExpertDataGroup] = shard_groups(experts, span.expert_ranks);
     lists[kExpertReplicaGroup] = replica_groups(experts, span.expert_ranks);
   }
@@ -147,6 +185,7 @@ std::int32_t ShapeTable::index(const GroupShape& shape) {
 
 Expected<Placements> place_ranks(const Scenario& scenario,
                                  const std::vector<StageSlice>& slices,
+                                 const Schedule& schedule,
                                  const Topology& topology) {
   Expected<DeviceMesh> mesh = DeviceMesh::build(mesh_size(scenario));
   if (!mesh) {
@@ -155,7 +194,7 @@ Expected<Placements> place_ranks(const Scenario& scenario,
   const auto ranks = static_cast<std::size_t>(mesh->ranks());
   Placements places;
   std::vector<KindPlaces> kinds;
-  for (const std::vector<ProcessGroup>& list : group_lists(scenario, slices, *mesh)) {
+  for (const std::vector<ProcessGroup>& list : group_lists(scenario, slices, schedule, *mesh)) {
     kinds.push_back(place_kind(list, topology, places.shapes, ranks));
     places.groups.push_back(kinds.back().groups);
   }

@@ -5,6 +5,7 @@
 #include "foretrain/model.h"
 #include "foretrain/program.h"
 #include "foretrain/scenario.h"
+#include "foretrain/schedule.h"
 #include "foretrain/topology.h"
 #include "sim/lower/vocabulary.h"
 
@@ -51,9 +52,11 @@ struct Placements {
 };
 
 /// Places every rank of a scenario. Groups of one rank are left out (-1). `slices`: which virtual
-/// stages hold a copy of the embedding table.
+/// stages hold a copy of the embedding table. Pipeline ranks that hold the same stages of two model
+/// copies reduce their gradients together.
 Expected<Placements> place_ranks(const Scenario& scenario,
                                  const std::vector<StageSlice>& slices,
+                                 const Schedule& schedule,
                                  const Topology& topology);
 
 }  // namespace foretrain

@@ -1,34 +1,15 @@
 #include "sim/lower/stage_blocks.h"
 
 #include "sim/base/format.h"
+#include "sim/lower/block_emission.h"
+#include "sim/lower/overlapped_unit.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <utility>
 
 namespace foretrain {
 namespace {
-
-/// Where the collectives of one mesh dimension run.
-struct DimensionPlace {
-  GroupKind group;
-  StreamIndex stream;
-};
-
-DimensionPlace place_of(MeshDimension dimension) {
-  switch (dimension) {
-    case MeshDimension::kTp:
-      return {kTensorGroup, kTensorStream};
-    case MeshDimension::kCp:
-      return {kContextGroup, kContextStream};
-    case MeshDimension::kEp:
-      return {kExpertGroup, kExpertStream};
-    case MeshDimension::kEtp:
-      break;
-  }
-  return {kExpertTensorGroup, kExpertStream};
-}
 
 /// Groups whose place on the machine a block's tasks depend on.
 constexpr std::array kAlwaysInside = {
@@ -36,35 +17,28 @@ constexpr std::array kAlwaysInside = {
 constexpr std::array kInsideUnderZero3 = {
     kDataGroup, kReplicaGroup, kExpertDataGroup, kExpertReplicaGroup};
 
-void sort_unique(std::vector<std::int32_t>& list) {
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-}
-
 std::string block_name(const StageSlice& slice, Phase phase) {
-  return std::string(phase == Phase::kForward ? "F" : "B") + (slice.embedding ? " embedding" : "") +
-         " " + std::to_string(slice.layers) + " " + plural("layer", slice.layers) +
+  const char* const letter = phase == Phase::kForward         ? "F"
+                             : phase == Phase::kInputGradient ? "I"
+                             : is_weight_half(phase)          ? "W"
+                                                              : "B";
+  return std::string(letter) + (slice.embedding ? " embedding" : "") + " " +
+         std::to_string(slice.layers) + " " + plural("layer", slice.layers) +
          (slice.head ? " head" : "");
 }
 
+/// The stated time of a phase.
+Duration stated_time(const StatedCosts& stated, Phase phase) {
+  if (phase == Phase::kForward) {
+    return stated.forward;
+  }
+  if (phase == Phase::kInputGradient) {
+    return stated.dgrad.value_or(Duration{});
+  }
+  return is_weight_half(phase) ? stated.wgrad.value_or(Duration{}) : stated.backward;
+}
+
 }  // namespace
-
-/// A block under construction.
-struct StageBlocks::Emission {
-  Phase phase = Phase::kForward;
-  const LinkClass* links = nullptr;
-  Block block;
-  StageBlock hooks;
-  BlockFlops flops;
-  std::vector<std::int32_t> open;  ///< collectives of the part before that nothing waited for
-  std::int32_t last_compute = -1;
-  // zero3: units in the order they run, the gathers each waits for, and the one running.
-  std::vector<RankParameters> units;
-  std::vector<std::vector<std::int32_t>> gathers;
-  std::size_t unit = 0;
-
-  std::int32_t next() const { return static_cast<std::int32_t>(block.tasks.size()); }
-};
 
 StageBlocks::StageBlocks(const Scenario& scenario,
                          const std::vector<StageSlice>& slices,
@@ -78,217 +52,6 @@ StageBlocks::StageBlocks(const Scenario& scenario,
       prices_(prices),
       shapes_(shapes),
       vocabulary_(vocabulary) {}
-
-Task StageBlocks::collective_for(const Operator& op, const Emission& emission, bool free) {
-  const DimensionPlace place = place_of(op.dimension);
-  Task task;
-  task.kind = TaskKind::kCollective;
-  task.stream = place.stream;
-  task.group_kind = place.group;
-  const std::int32_t shape = emission.links->shape(place.group);
-  if (!free && shape >= 0) {
-    const GroupShape& group = shapes_.shape(shape);
-    task.bytes = bus_bytes(op.collective, op.payload, group.size);
-    task.work = transfer_work(prices_.transfer(op, group));
-  }
-  return task;
-}
-
-Task StageBlocks::task_for(const Operator& op, const Emission& emission, bool free) {
-  Task task;
-  if (op.kind == OperatorKind::kCollective) {
-    task = collective_for(op, emission, free);
-  } else {
-    task.stream = kComputeStream;
-    task.flops = op.flops.value;
-    if (!free) {
-      task.work = prices_.kernel(op);
-    }
-  }
-  task.label = vocabulary_.label(op.name);
-  task.account = op.kind == OperatorKind::kHostSync ? kHostAccount
-                 : op.pass == Pass::kRecompute      ? kRecomputeAccount
-                                                    : kComputeAccount;
-  return task;
-}
-
-void StageBlocks::emit_task(Emission& emission,
-                            Task task,
-                            std::vector<std::int32_t> waits,
-                            bool detached) {
-  const std::int32_t self = emission.next();
-  // A collective is launched after the kernels before it and waits for them, as NCCL on a stream
-  // that synchronises with the compute stream does.
-  if (task.kind == TaskKind::kCollective && !detached && emission.last_compute >= 0) {
-    waits.push_back(emission.last_compute);
-  }
-  sort_unique(waits);
-  task.first_dependency = static_cast<std::int32_t>(emission.block.dependencies.size());
-  task.dependency_count = static_cast<std::int32_t>(waits.size());
-  emission.block.dependencies.insert(emission.block.dependencies.end(), waits.begin(), waits.end());
-  emission.hooks.launch += prices_.launch();
-  task.launch_offset = emission.hooks.launch;
-  if (task.stream == kComputeStream) {
-    emission.last_compute = self;
-  }
-  emission.block.tasks.push_back(task);
-}
-
-void StageBlocks::emit_part(Emission& emission, const Part& part) {
-  const std::vector<Operator>& ops =
-      emission.phase == Phase::kForward ? part.operators.forward : part.operators.backward;
-  const std::int32_t base = emission.next();
-  std::vector<bool> awaited(ops.size(), false);
-  bool weights_awaited = false;
-  for (const Operator& op : ops) {
-    std::vector<std::int32_t> waits;
-    for (const std::int32_t input : op.inputs) {
-      waits.push_back(base + input);
-      awaited[static_cast<std::size_t>(input)] = true;
-    }
-    if (op.inputs.empty()) {
-      waits = emission.open;
-    }
-    if (waits.empty() && emission.last_compute < 0) {
-      emission.hooks.roots.push_back(emission.next());
-    }
-    // Kernels need the unit's weights, collectives of activations do not.
-    if (op.kind != OperatorKind::kCollective && !std::exchange(weights_awaited, true)) {
-      const std::vector<std::int32_t>& gathers = emission.gathers[emission.unit];
-      waits.insert(waits.end(), gathers.begin(), gathers.end());
-    }
-    Task task = task_for(op, emission, part.free);
-    if (task.stream == kComputeStream) {
-      (op.pass == Pass::kRecompute ? emission.flops.recomputed : emission.flops.model) +=
-          task.flops;
-    }
-    emit_task(emission, task, std::move(waits), op.detached && !op.inputs.empty());
-  }
-  emission.open.clear();
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    if (!awaited[i] && ops[i].kind == OperatorKind::kCollective) {
-      emission.open.push_back(base + static_cast<std::int32_t>(i));
-    }
-  }
-  emission.hooks.part_first.push_back(base);
-  emission.hooks.part_last.push_back(emission.last_compute);
-}
-
-std::optional<Task> StageBlocks::states_collective(
-    const LinkClass& links, GroupKind kind, CollectiveKind op, Bytes bytes, const char* name) {
-  const std::int32_t shape = links.shape(kind);
-  if (shape < 0) {
-    return std::nullopt;
-  }
-  const GroupShape& group = shapes_.shape(shape);
-  Task task;
-  task.kind = TaskKind::kCollective;
-  task.stream = kDataStream;
-  task.group_kind = kind;
-  task.label = vocabulary_.label(name);
-  task.bytes = bus_bytes(op, bytes, group.size);
-  task.work = transfer_work(collective_cost(op, bytes, group, prices_.links()));
-  return task;
-}
-
-std::int32_t StageBlocks::weights(
-    Emission& emission, GroupKind kind, CollectiveKind op, Bytes bytes, const char* name) {
-  const std::optional<Task> task = states_collective(*emission.links, kind, op, bytes, name);
-  if (!task || bytes.value == 0) {
-    return -1;
-  }
-  const std::int32_t self = emission.next();
-  emit_task(emission, *task, {}, false);
-  return self;
-}
-
-void StageBlocks::gather_unit(Emission& emission, std::size_t unit) {
-  const std::int64_t element = bytes_per_element(scenario_.training.dtype.param_gather);
-  const RankParameters& parameters = emission.units[unit];
-  const bool early = emission.last_compute < 0;
-  for (const std::int32_t task : {weights(emission,
-                                          kDataGroup,
-                                          CollectiveKind::kAllGather,
-                                          {parameters.shared * element},
-                                          "dp all-gather parameters"),
-                                  weights(emission,
-                                          kExpertDataGroup,
-                                          CollectiveKind::kAllGather,
-                                          {parameters.experts * element},
-                                          "dp all-gather experts")}) {
-    if (task >= 0) {
-      emission.gathers[unit].push_back(task);
-      if (early) {
-        emission.hooks.early.push_back(task);
-      }
-    }
-  }
-}
-
-void StageBlocks::reduce_unit(Emission& emission, std::size_t unit) {
-  const std::int64_t element = bytes_per_element(scenario_.training.dtype.grads);
-  const RankParameters& parameters = emission.units[unit];
-  const ShardSpan span = shard_span(scenario_);
-  const auto reduce = [&](GroupKind shards, GroupKind replicas, Bytes bytes, std::int64_t owners) {
-    const bool last = emission.phase == Phase::kLastBackward;
-    const Bytes shard{last ? (bytes.value + owners - 1) / owners : 0};
-    for (const std::int32_t task :
-         {weights(emission,
-                  shards,
-                  CollectiveKind::kReduceScatter,
-                  bytes,
-                  "dp reduce-scatter gradients"),
-          weights(
-              emission, replicas, CollectiveKind::kAllReduce, shard, "dp all-reduce gradients")}) {
-      if (task >= 0) {
-        emission.hooks.last_reduction = task;
-        if (!scenario_.overlap.dp_grad) {
-          emission.open.push_back(task);
-        }
-      }
-    }
-  };
-  reduce(kDataGroup, kReplicaGroup, {parameters.shared * element}, span.ranks);
-  reduce(kExpertDataGroup, kExpertReplicaGroup, {parameters.experts * element}, span.expert_ranks);
-}
-
-/// Parts of each unit that zero3 gathers at once, as positions in the order they run.
-std::vector<std::vector<std::size_t>> StageBlocks::units_of(std::size_t parts) const {
-  const bool whole = scenario_.parallelism.sharding == Sharding::kZero3 &&
-                     scenario_.parallelism.fsdp.value_or(FsdpSpec{}).unit != "layer";
-  std::vector<std::vector<std::size_t>> units;
-  for (std::size_t part = 0; part < parts; ++part) {
-    if (units.empty() || !whole) {
-      units.emplace_back();
-    }
-    units.back().push_back(part);
-  }
-  return units;
-}
-
-/// Parts in the order they run. Under zero3 a unit's weights are gathered before it, those of the
-/// next units while it runs, and its gradients are reduced after it.
-void StageBlocks::emit(Emission& emission, const std::vector<std::int32_t>& parts) {
-  const Parallelism& degrees = scenario_.parallelism;
-  const FsdpSpec fsdp = degrees.fsdp.value_or(FsdpSpec{});
-  const bool sharded = degrees.sharding == Sharding::kZero3;
-  const bool gathers = sharded && (emission.phase == Phase::kForward || fsdp.reshard_after_forward);
-  const auto ahead = static_cast<std::size_t>(scenario_.overlap.dp_param ? fsdp.prefetch : 0);
-  std::size_t next_gather = 0;
-  const std::vector<std::vector<std::size_t>> units = units_of(parts.size());
-  for (std::size_t unit = 0; unit < units.size(); ++unit) {
-    while (gathers && next_gather < units.size() && next_gather <= unit + ahead) {
-      gather_unit(emission, next_gather++);
-    }
-    emission.unit = unit;
-    for (const std::size_t part : units[unit]) {
-      emit_part(emission, parts_[parts[part]]);
-    }
-    if (sharded && emission.phase >= Phase::kReducingBackward) {
-      reduce_unit(emission, unit);
-    }
-  }
-}
 
 StageBlocks::Shapes StageBlocks::shapes_used(const LinkClass& links) const {
   Shapes used;
@@ -304,19 +67,29 @@ StageBlocks::Shapes StageBlocks::shapes_used(const LinkClass& links) const {
   return used;
 }
 
-const StageBlock& StageBlocks::get(std::int32_t stage,
-                                   std::int32_t micro_batch,
-                                   Phase phase,
-                                   const LinkClass& links) {
-  PartList order = parts_.of(stage, micro_batch);
-  std::vector<RankParameters> parameters = parts_.parameters(stage);
+/// Adds a finished block to the program.
+const StageBlock& StageBlocks::keep(Block block,
+                                    StageBlock hooks,
+                                    BlockFlops flops,
+                                    StageBlock& place) {
+  hooks.block = static_cast<std::int32_t>(vocabulary_.program().blocks.size());
+  vocabulary_.program().blocks.push_back(std::move(block));
+  flops_[hooks.block] = flops;
+  place = std::move(hooks);
+  return place;
+}
+
+const StageBlock& StageBlocks::get(const Action& action, Phase phase, const LinkClass& links) {
+  PartList order = parts_.of(action.stage, parts_.version(action));
+  std::vector<RankParameters> parameters = parts_.parameters(action.stage);
   if (phase != Phase::kForward) {
     std::reverse(order.begin(), order.end());
     std::reverse(parameters.begin(), parameters.end());
   }
-  Key key{order, static_cast<int>(phase), shapes_used(links)};
-  if (const auto found = made_.find(key); found != made_.end()) {
-    return found->second;
+  const auto [place, missing] =
+      made_.try_emplace(Key{order, static_cast<int>(phase), shapes_used(links)});
+  if (!missing) {
+    return place->second;
   }
   Emission emission;
   emission.phase = phase;
@@ -344,11 +117,70 @@ const StageBlock& StageBlocks::get(std::int32_t stage,
   }
   hooks.open = emission.open;
   hooks.last_compute = emission.last_compute;
-  hooks.block = static_cast<std::int32_t>(vocabulary_.program().blocks.size());
-  emission.block.name = block_name(slices_[static_cast<std::size_t>(stage)], phase);
-  vocabulary_.program().blocks.push_back(std::move(emission.block));
-  flops_[hooks.block] = emission.flops;
-  return made_.emplace(std::move(key), std::move(hooks)).first->second;
+  emission.block.name = block_name(slices_[static_cast<std::size_t>(action.stage)], phase);
+  BuiltBlock made{std::move(emission.block), std::move(hooks)};
+  if (scenario_.costs.stated) {
+    made = stated_as(stated_time(*scenario_.costs.stated, phase), emission.flops, std::move(made));
+  }
+  return keep(std::move(made.block), std::move(made.hooks), emission.flops, place->second);
+}
+
+/// The stated time of an overlapped unit, if there is one.
+std::optional<Duration> StageBlocks::stated_unit() const {
+  if (scenario_.schedule.overlapped) {
+    return scenario_.schedule.overlapped;
+  }
+  return scenario_.costs.stated ? scenario_.costs.stated->overlapped : std::nullopt;
+}
+
+const StageBlock& StageBlocks::get_pair(const Action& forward,
+                                        const Action& partner,
+                                        Phase phase,
+                                        const LinkClass& links) {
+  const StageBlock& first = get(forward, Phase::kForward, links);
+  const StageBlock& second = get(partner, phase, links);
+  const auto [place, missing] = pairs_.try_emplace({first.block, second.block});
+  if (!missing) {
+    return place->second;
+  }
+  const std::vector<Block>& blocks = vocabulary_.program().blocks;
+  const Block& f = blocks[static_cast<std::size_t>(first.block)];
+  const Block& b = blocks[static_cast<std::size_t>(second.block)];
+  BlockFlops flops = flops_.at(first.block);
+  flops.model += flops_.at(second.block).model;
+  flops.recomputed += flops_.at(second.block).recomputed;
+  const double sm_share = scenario_.stack.communication_sm_share;
+  // One order for all link classes: members of a group must launch their collectives alike.
+  const auto [known, fresh] =
+      unit_orders_.try_emplace(std::tuple{parts_.of(forward.stage, parts_.version(forward)),
+                                          parts_.of(partner.stage, parts_.version(partner)),
+                                          static_cast<int>(phase)});
+  if (fresh) {
+    known->second = scenario_.overlap.ep && !stated_unit() ? interleaved_order(f, b, sm_share)
+                                                           : one_after_another(f, b);
+  }
+  BuiltBlock unit = merge(f, first, b, second, known->second, sm_share, prices_.launch());
+  if (const std::optional<Duration> stated = stated_unit()) {
+    unit = stated_as(*stated, flops, std::move(unit));
+  }
+  return keep(std::move(unit.block), std::move(unit.hooks), flops, place->second);
+}
+
+/// One kernel of the stated time in place of a unit's tasks.
+BuiltBlock StageBlocks::stated_as(Duration time, const BlockFlops& flops, BuiltBlock unit) {
+  Task whole;
+  whole.label = vocabulary_.label("stated time");
+  whole.flops = static_cast<std::int64_t>(flops.model + flops.recomputed);
+  whole.work[static_cast<std::size_t>(Resource::kTensor)] = time.count();
+  whole.launch_offset = prices_.launch();
+  unit.block.tasks = {whole};
+  unit.block.dependencies.clear();
+  unit.hooks.roots = {0};
+  unit.hooks.open.clear();
+  unit.hooks.last_compute = 0;
+  unit.hooks.launch = prices_.launch();
+  std::fill(unit.hooks.part_last.begin(), unit.hooks.part_last.end(), 0);
+  return unit;
 }
 
 }  // namespace foretrain

@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 /// One phase of one stage slice as a Block: the operators of its parts (embedding, layers, head),
@@ -34,16 +35,48 @@ struct StageBlock {
   Duration launch{};                     ///< host time of all its launches
 };
 
+/// A block before it is part of the program.
+struct BuiltBlock {
+  Block block;
+  StageBlock hooks;
+};
+
+/// The order in which the tasks of an overlapped unit are launched, and which of them share the GPU
+/// with communication. Tasks are numbered: those of the forward first, then those of the backward.
+struct UnitOrder {
+  std::vector<std::int32_t> tasks;
+  std::vector<bool> crowded;  ///< by task: a kernel beside a transfer
+};
+
 /// Model FLOPs of the kernels of one block, for conservation and HFU.
 struct BlockFlops {
   Int128 model = 0;
   Int128 recomputed = 0;
 };
 
-/// zero3 reduces the gradients of its units in a kReducingBackward; hybrid groups sum theirs over
-/// their replicas only in the kLastBackward of a step.
-enum class Phase { kForward, kBackward, kReducingBackward, kLastBackward };
-inline constexpr std::size_t kPhases = 4;
+/// zero3 reduces the gradients of its units in a kReducing phase; hybrid groups sum theirs over
+/// their replicas only in the kLast one of a step.
+enum class Phase {
+  kForward,
+  kBackward,
+  kReducingBackward,
+  kLastBackward,
+  kInputGradient,
+  kWeightGradient,
+  kReducingWeightGradient,
+  kLastWeightGradient,
+};
+inline constexpr std::size_t kPhases = 8;
+constexpr bool is_last(Phase phase) {
+  return phase == Phase::kLastBackward || phase == Phase::kLastWeightGradient;
+}
+constexpr bool is_reducing(Phase phase) {
+  return phase == Phase::kReducingBackward || phase == Phase::kReducingWeightGradient ||
+         is_last(phase);
+}
+constexpr bool is_weight_half(Phase phase) {
+  return phase >= Phase::kWeightGradient;
+}
 
 /// Builds blocks on demand; equal (parts, phase, link class) share one.
 class StageBlocks {
@@ -55,10 +88,13 @@ class StageBlocks {
               const ShapeTable& shapes,
               Vocabulary& vocabulary);
 
-  const StageBlock& get(std::int32_t stage,
-                        std::int32_t micro_batch,
-                        Phase phase,
-                        const LinkClass& links);
+  const StageBlock& get(const Action& action, Phase phase, const LinkClass& links);
+
+  /// A forward and a backward (or its input half) as one overlapped unit.
+  const StageBlock& get_pair(const Action& forward,
+                             const Action& partner,
+                             Phase phase,
+                             const LinkClass& links);
 
   /// A collective of gradients or parameters on the one data-parallel stream; nothing in a group of
   /// one.
@@ -89,8 +125,13 @@ class StageBlocks {
   const OperatorPrices& prices_;
   const ShapeTable& shapes_;
   Vocabulary& vocabulary_;
+  BuiltBlock stated_as(Duration time, const BlockFlops& flops, BuiltBlock built);
+  std::optional<Duration> stated_unit() const;
+  const StageBlock& keep(Block block, StageBlock hooks, BlockFlops flops, StageBlock& place);
   using Key = std::tuple<std::vector<std::int32_t>, int, Shapes>;
   std::map<Key, StageBlock> made_;
+  std::map<std::pair<std::int32_t, std::int32_t>, StageBlock> pairs_;  ///< by their blocks
+  std::map<std::tuple<PartList, PartList, int>, UnitOrder> unit_orders_;
   std::map<std::int32_t, BlockFlops> flops_;
 };
 

@@ -11,15 +11,21 @@ constexpr std::int32_t kGatherClass = 3;
 
 constexpr Bytes kScalar{4};  ///< an fp32 number: gradient norm, loss
 
+/// The weights' gradients of a micro-batch are there after a whole backward or its second half.
+bool completes_gradients(const Action& action) {
+  return action.kind == ActionKind::kBackward || action.kind == ActionKind::kWeightGradient;
+}
+
 std::int64_t share(std::int64_t whole, std::int64_t owners) {
   return (whole + owners - 1) / owners;
 }
 
 }  // namespace
 
+/// Run of backwards: those of one stage, forwards and input gradients between them aside.
 bool TemplateWriter::last_backward_of_run(std::size_t position) const {
   for (std::size_t i = position + 1; i < actions().size(); ++i) {
-    if (actions()[i].kind == ActionKind::kBackward) {
+    if (completes_gradients(actions()[i])) {
       return actions()[i].stage != actions()[position].stage;
     }
   }
@@ -31,7 +37,7 @@ bool TemplateWriter::last_backward_of_stage(std::size_t position) const {
   return std::none_of(actions().begin() + static_cast<std::ptrdiff_t>(position) + 1,
                       actions().end(),
                       [&action](const Action& later) {
-                        return later.kind == ActionKind::kBackward && later.stage == action.stage;
+                        return completes_gradients(later) && later.stage == action.stage;
                       });
 }
 
@@ -88,21 +94,34 @@ bool TemplateWriter::reduces_early() const {
   return in_.scenario.parallelism.sharding == Sharding::kZero2;
 }
 
-/// zero3: what the backward at this position reduces. A hybrid group sums over its replicas once a
-/// step, when all micro-batches are in (MiCS, Zhang et al. 2022, arXiv 2205.00119, section 3.4).
-Phase TemplateWriter::backward_phase(std::size_t position) const {
+/// The phase of the action at a position; under zero3 what it reduces. A hybrid group sums over its
+/// replicas once a step, when all micro-batches are in (MiCS, Zhang et al. 2022, arXiv 2205.00119,
+/// section 3.4).
+Phase TemplateWriter::phase_of(std::size_t position) const {
+  const Action& action = actions()[position];
+  if (action.kind == ActionKind::kForward) {
+    return Phase::kForward;
+  }
+  if (action.kind == ActionKind::kInputGradient) {
+    return Phase::kInputGradient;
+  }
+  const bool whole = action.kind == ActionKind::kBackward;
   const FsdpSpec fsdp = in_.scenario.parallelism.fsdp.value_or(FsdpSpec{});
   if (!gathers_units() || (fsdp.reduction != "micro_batch" && !last_backward_of_run(position))) {
-    return Phase::kBackward;
+    return whole ? Phase::kBackward : Phase::kWeightGradient;
   }
   const bool hybrid = shard_span(in_.scenario).replicas > 1;
-  return hybrid && last_backward_of_stage(position) ? Phase::kLastBackward
-                                                    : Phase::kReducingBackward;
+  if (hybrid && last_backward_of_stage(position)) {
+    return whole ? Phase::kLastBackward : Phase::kLastWeightGradient;
+  }
+  return whole ? Phase::kReducingBackward : Phase::kReducingWeightGradient;
 }
 
-void TemplateWriter::reduce_when_due(const Action& action,
-                                     std::size_t position,
-                                     const ComputeCall& done) {
+void TemplateWriter::reduce_when_due(std::size_t position, const ComputeCall& done) {
+  const Action& action = actions()[position];
+  if (!completes_gradients(action)) {
+    return;
+  }
   if (gathers_units()) {
     // Reduced inside the block, unit by unit; the stream keeps their order.
     if (done.hooks->last_reduction >= 0) {
@@ -144,8 +163,24 @@ void TemplateWriter::reduce_shared_tables() {
       calls_.wait(0, calls_.task_of(latest_.call, latest_.hooks->last_compute));
     }
   }
+  if (in_.scenario.schedule.barrier) {
+    broadcast_loss();
+  }
+}
+
+void TemplateWriter::broadcast_loss() {
   if (collective(kPipelineGroup, CollectiveKind::kBroadcast, kScalar, "loss broadcast") >= 0) {
     calls_.wait(0, calls_.task_of(latest_.call, latest_.hooks->last_compute));
+  }
+}
+
+/// Without a barrier each rank updates at once and checks the norm afterwards (post-validation, Qi
+/// et al. 2024, arXiv 2401.10241, section 4): nothing waits for it.
+void TemplateWriter::validate_afterwards(std::int32_t norm) {
+  broadcast_loss();
+  if (collective(kNormGroup, CollectiveKind::kAllReduce, kScalar, "gradient norm all-reduce") >=
+      0) {
+    calls_.wait(0, norm);
   }
 }
 
@@ -187,12 +222,15 @@ void TemplateWriter::update_parameters() {
   for (const std::int32_t open : latest_.hooks->open) {
     calls_.wait(0, calls_.task_of(latest_.call, open));
   }
-  std::int32_t norm_done = calls_.task_of(norm_call, 0);
-  if (const std::int32_t reduced =
-          collective(kNormGroup, CollectiveKind::kAllReduce, kScalar, "gradient norm all-reduce");
-      reduced >= 0) {
-    calls_.wait(0, norm_done);
-    norm_done = reduced;
+  const std::int32_t own_norm = calls_.task_of(norm_call, 0);
+  std::int32_t norm_done = own_norm;
+  if (in_.scenario.schedule.barrier) {
+    const std::int32_t reduced =
+        collective(kNormGroup, CollectiveKind::kAllReduce, kScalar, "gradient norm all-reduce");
+    if (reduced >= 0) {
+      calls_.wait(0, own_norm);
+      norm_done = reduced;
+    }
   }
   built_.body.host_sync_task = norm_done;
 
@@ -210,9 +248,15 @@ void TemplateWriter::update_parameters() {
   }
   update.work = in_.prices.optimizer_pass(
       {owned * (bytes_per_element(types.grads) + state + bytes_per_element(types.params)) + casts});
+  if (in_.scenario.costs.stated) {
+    update.work = {};
+    update.work[static_cast<std::size_t>(Resource::kOptimizer)] =
+        in_.scenario.costs.stated->optimizer.count();
+  }
   const std::int32_t optimizer = calls_.append_single(update, "optimizer", in_.prices.launch());
   calls_.wait(0, norm_done);
   built_.body.step_end_task = calls_.task_of(optimizer, 0);
+  own_norm_ = own_norm;
 }
 
 /// zero1 and zero2: every bucket's new parameters come back from their owners; zero3 gathers where

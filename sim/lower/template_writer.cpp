@@ -5,9 +5,29 @@
 namespace foretrain {
 namespace {
 
-/// Work classes of the two phases: calls that would be alike if every stage were.
+/// Work classes of the phases: calls that would be alike if every stage were.
 constexpr std::int32_t kForwardClass = 0;
 constexpr std::int32_t kBackwardClass = 1;
+constexpr std::int32_t kInputGradientClass = 4;
+constexpr std::int32_t kWeightGradientClass = 5;
+constexpr std::int32_t kOverlappedClass = 6;
+
+std::int32_t class_of(std::span<const Action> unit) {
+  if (unit.size() > 1) {
+    return kOverlappedClass;
+  }
+  switch (unit.front().kind) {
+    case ActionKind::kForward:
+      return kForwardClass;
+    case ActionKind::kBackward:
+      return kBackwardClass;
+    case ActionKind::kInputGradient:
+      return kInputGradientClass;
+    case ActionKind::kWeightGradient:
+      break;
+  }
+  return kWeightGradientClass;
+}
 
 }  // namespace
 
@@ -15,37 +35,30 @@ TemplateWriter::TemplateWriter(const TemplateInputs& inputs, const LinkClass& li
     : in_(inputs), links_(links), calls_(built_.body, inputs.vocabulary) {
   built_.body.name = "stage " + std::to_string(links.pp_rank);
   built_.body.stage = links.pp_rank;
-  for (std::int32_t stage = links.pp_rank; stage < in_.schedule.stages();
-       stage += in_.schedule.size.pp) {
+  for (const std::int32_t stage : in_.schedule.stages_of(links.pp_rank)) {
     Chunk& chunk = chunks_[stage];
     chunk.parameters = in_.parts.parameters(stage);
-    const std::int32_t versions = in_.parts.varies() ? in_.schedule.size.micro_batches : 1;
-    for (std::int32_t micro_batch = 0; micro_batch < versions; ++micro_batch) {
-      chunk.stash.push_back(in_.parts.stash(stage, micro_batch) + in_.parts.logits(stage));
+    for (std::size_t version = 0; version < in_.parts.versions(); ++version) {
+      chunk.stash.push_back(in_.parts.stash(stage, version) + in_.parts.logits(stage));
+      chunk.recomputed.push_back(in_.parts.recomputed(stage, version));
     }
   }
 }
 
-const StageBlock& TemplateWriter::block(const Action& action, Phase phase) {
-  Chunk& held = chunks_.at(action.stage);
-  std::vector<const StageBlock*>& made = held.blocks[static_cast<std::size_t>(phase)];
-  made.resize(held.stash.size());
-  const StageBlock*& wanted =
-      made[made.size() > 1 ? static_cast<std::size_t>(action.micro_batch) : 0];
+/// The unit's block; those of single actions are remembered by version.
+const StageBlock& TemplateWriter::block(Unit unit, Phase phase) {
+  if (unit.size() > 1) {
+    return in_.blocks.get_pair(unit[0], unit[1], phase, links_);
+  }
+  const Action& action = unit.front();
+  std::vector<const StageBlock*>& made =
+      chunks_.at(action.stage).blocks[static_cast<std::size_t>(phase)];
+  made.resize(in_.parts.versions());
+  const StageBlock*& wanted = made[in_.parts.version(action)];
   if (wanted == nullptr) {
-    wanted = &in_.blocks.get(action.stage, action.micro_batch, phase, links_);
+    wanted = &in_.blocks.get(action, phase, links_);
   }
   return *wanted;
-}
-
-Bytes TemplateWriter::stash(const Action& action) const {
-  const std::vector<Bytes>& kept = chunk(action.stage).stash;
-  return kept[kept.size() > 1 ? static_cast<std::size_t>(action.micro_batch) : 0];
-}
-
-std::int32_t TemplateWriter::message(const Action& action, bool backward) const {
-  return (action.stage * in_.schedule.size.micro_batches + action.micro_batch) * 2 +
-         (backward ? 1 : 0);
 }
 
 /// Tensor communication blocks the compute stream: nothing starts before the last of it is done,
@@ -62,17 +75,17 @@ void TemplateWriter::wait_for_latest(std::int32_t task) {
   }
 }
 
-TemplateWriter::ComputeCall TemplateWriter::compute(const Action& action,
+TemplateWriter::ComputeCall TemplateWriter::compute(Unit unit,
                                                     Phase phase,
-                                                    std::optional<std::int32_t> received) {
-  const StageBlock& hooks = block(action, phase);
+                                                    const std::vector<std::int32_t>& received) {
+  const StageBlock& hooks = block(unit, phase);
   ComputeCall now{calls_.append(hooks.block, hooks.launch), &hooks};
   for (const std::int32_t gather : hooks.early) {
     wait_for_latest(gather);
   }
   for (const std::int32_t root : hooks.roots) {
-    if (received) {
-      calls_.wait(root, *received);
+    for (const std::int32_t message : received) {
+      calls_.wait(root, message);
     }
     for (const std::int32_t transfer : blocking_) {
       calls_.wait(root, transfer);
@@ -80,9 +93,10 @@ TemplateWriter::ComputeCall TemplateWriter::compute(const Action& action,
     wait_for_latest(root);
   }
   blocking_.clear();
-  calls_.last().stage = action.stage;
-  calls_.last().micro_batch = action.micro_batch;
-  calls_.last().work_class = phase == Phase::kForward ? kForwardClass : kBackwardClass;
+  gap_.clear();
+  calls_.last().stage = unit.front().stage;
+  calls_.last().micro_batch = unit.front().micro_batch;
+  calls_.last().work_class = class_of(unit);
   const BlockFlops& flops = in_.blocks.flops(hooks.block);
   built_.flops.model += flops.model;
   built_.flops.recomputed += flops.recomputed;
@@ -90,93 +104,67 @@ TemplateWriter::ComputeCall TemplateWriter::compute(const Action& action,
   return now;
 }
 
-std::int32_t TemplateWriter::receive(std::int32_t message, std::int32_t slot) {
-  Task task;
-  task.kind = TaskKind::kReceive;
-  task.stream = slot == kPrevious ? kReceivePreviousStream : kReceiveNextStream;
-  task.peer_slot = slot;
-  task.bytes = in_.parts.boundary().value;
-  task.label = in_.vocabulary.label("pp receive");
-  const std::int32_t call = calls_.append_single(task, "pp receive", in_.prices.launch());
-  calls_.last().message = message;
-  return calls_.task_of(call, 0);
-}
-
-void TemplateWriter::send(std::int32_t message,
-                          std::int32_t slot,
-                          const ComputeCall& from,
-                          const Action& action) {
-  Task task;
-  task.kind = TaskKind::kSend;
-  task.stream = slot == kNext ? kSendNextStream : kSendPreviousStream;
-  task.peer_slot = slot;
-  task.bytes = in_.parts.boundary().value;
-  task.label = in_.vocabulary.label("pp send");
-  const std::int32_t hop = slot == kNext ? links_.to_next : links_.to_previous;
-  task.work = transfer_work(collective_cost(CollectiveKind::kSendReceive,
-                                            in_.parts.boundary(),
-                                            in_.places.shapes.shape(hop),
-                                            in_.prices.links()));
-  const std::int32_t call = calls_.append_single(task, "pp send", in_.prices.launch());
-  calls_.last().message = message;
-  calls_.last().stage = action.stage;
-  calls_.last().micro_batch = action.micro_batch;
-  calls_.wait(0, calls_.task_of(from.call, from.hooks->last_compute));
-  for (const std::int32_t open : from.hooks->open) {
-    calls_.wait(0, calls_.task_of(from.call, open));
-  }
-  if (!in_.scenario.overlap.pp) {
-    blocking_.push_back(calls_.task_of(call, 0));
+/// A forward takes its stash. A whole backward gives it back; an input gradient makes what was to
+/// be recomputed of the whole stage, and all of it stays until the weight gradient.
+void TemplateWriter::hold_memory(Unit unit) {
+  Call& call = calls_.last();
+  for (const Action& action : unit) {
+    const Chunk& held = chunk(action.stage);
+    const std::size_t version = in_.parts.version(action);
+    switch (action.kind) {
+      case ActionKind::kForward:
+        call.allocated_bytes += held.stash[version].value;
+        break;
+      case ActionKind::kBackward:
+        call.freed_bytes += held.stash[version].value;
+        break;
+      case ActionKind::kInputGradient:
+        call.allocated_bytes += held.recomputed[version].value;
+        break;
+      case ActionKind::kWeightGradient:
+        call.freed_bytes += (held.stash[version] + held.recomputed[version]).value;
+        break;
+    }
   }
 }
 
-void TemplateWriter::forward(const Action& action) {
-  std::optional<std::int32_t> received;
-  if (action.stage > 0 && in_.schedule.owner(action.stage - 1) != links_.pp_rank) {
-    Action producer = action;
-    --producer.stage;
-    received = receive(message(producer, false), kPrevious);
-    calls_.last().stage = action.stage;
-    calls_.last().micro_batch = action.micro_batch;
-  }
-  const ComputeCall done = compute(action, Phase::kForward, received);
-  calls_.last().allocated_bytes = stash(action).value;
-  first_forwards_.try_emplace(action.stage, done);
-  const bool last = action.stage + 1 == in_.schedule.stages();
-  if (!last && in_.schedule.owner(action.stage + 1) != links_.pp_rank) {
-    send(message(action, false), kNext, done, action);
-  }
+/// An overlapped unit in one piece is one call; sequential ones are a forward and then a backward.
+std::size_t TemplateWriter::unit_length_at(std::size_t position) const {
+  const bool atomic = in_.scenario.schedule.overlap_semantics == "atomic";
+  return atomic ? unit_length(actions()[position]) : 1;
 }
 
-void TemplateWriter::backward(const Action& action, Phase phase) {
-  std::optional<std::int32_t> received;
-  const bool last = action.stage + 1 == in_.schedule.stages();
-  if (!last && in_.schedule.owner(action.stage + 1) != links_.pp_rank) {
-    Action producer = action;
-    ++producer.stage;
-    received = receive(message(producer, true), kNext);
-    calls_.last().stage = action.stage;
-    calls_.last().micro_batch = action.micro_batch;
+void TemplateWriter::run_unit(Unit unit, std::size_t position) {
+  std::vector<std::int32_t> received;
+  for (const Action& action : unit) {
+    if (const std::optional<Hop> input = input_of(action)) {
+      received.push_back(receive(*input, action));
+    }
   }
-  const ComputeCall done = compute(action, phase, received);
-  calls_.last().freed_bytes = stash(action).value;
-  if (action.stage > 0 && in_.schedule.owner(action.stage - 1) != links_.pp_rank) {
-    send(message(action, true), kPrevious, done, action);
+  const ComputeCall done = compute(unit, phase_of(position + unit.size() - 1), received);
+  hold_memory(unit);
+  if (unit.front().kind == ActionKind::kForward) {
+    first_forwards_.try_emplace(unit.front().stage, done);
   }
+  for (const Action& action : unit) {
+    if (const std::optional<Hop> output = output_of(action)) {
+      send(*output, done, action);
+    }
+  }
+  reduce_when_due(position + unit.size() - 1, done);
 }
 
 BuiltTemplate TemplateWriter::write() {
-  for (std::size_t position = 0; position < actions().size(); ++position) {
-    const Action& action = actions()[position];
-    if (action.kind == ActionKind::kForward) {
-      forward(action);
-    } else {
-      backward(action, backward_phase(position));
-      reduce_when_due(action, position, latest_);
-    }
+  for (std::size_t position = 0; position < actions().size();) {
+    const std::size_t length = unit_length_at(position);
+    run_unit({&actions()[position], length}, position);
+    position += length;
   }
   end_of_step();
   gather_parameters();
+  if (!in_.scenario.schedule.barrier) {
+    validate_afterwards(own_norm_);
+  }
   wait_for_gathers();
   calls_.finish();
   return std::move(built_);

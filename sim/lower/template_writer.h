@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace foretrain {
@@ -25,48 +26,63 @@ class TemplateWriter {
   };
   /// One virtual stage of the rank.
   struct Chunk {
-    /// By Phase, then per micro-batch, or one where all are alike; built when first used.
-    std::array<std::vector<const StageBlock*>, kPhases> blocks;
-    std::vector<Bytes> stash;                ///< per micro-batch likewise, logits included
-    std::vector<RankParameters> parameters;  ///< per part
+    std::array<std::vector<const StageBlock*>, kPhases> blocks;  ///< by Phase, then version
+    std::vector<Bytes> stash, recomputed;                        ///< per version, logits included
+    std::vector<RankParameters> parameters;                      ///< per part
   };
   struct Gather {
     Bucket bucket;
     std::int32_t task = -1;
   };
+  /// A transfer between pipeline ranks: what is sent, and to which neighbour or from which.
+  struct Hop {
+    std::int32_t message = -1;
+    std::int32_t slot = -1;
+  };
+  using Unit = std::span<const Action>;
 
-  // The schedule's actions (template_writer.cpp).
-  void forward(const Action& action);
-  void backward(const Action& action, Phase phase);
-  std::int32_t receive(std::int32_t message, std::int32_t slot);
-  void send(std::int32_t message, std::int32_t slot, const ComputeCall& from, const Action& action);
-  ComputeCall compute(const Action& action, Phase phase, std::optional<std::int32_t> received);
+  // The schedule's units (template_writer.cpp).
+  void run_unit(Unit unit, std::size_t position);
+  ComputeCall compute(Unit unit, Phase phase, const std::vector<std::int32_t>& received);
+  const StageBlock& block(Unit unit, Phase phase);
+  void hold_memory(Unit unit);
   void wait_for_latest(std::int32_t task);
   const std::vector<Action>& actions() const {
     return in_.schedule.ranks[static_cast<std::size_t>(links_.pp_rank)];
   }
   const Chunk& chunk(std::int32_t stage) const { return chunks_.at(stage); }
-  Bytes stash(const Action& action) const;
-  const StageBlock& block(const Action& action, Phase phase);
-  std::int32_t message(const Action& action, bool backward) const;
+  std::size_t unit_length_at(std::size_t position) const;
+
+  // Transfers (template_transfers.cpp).
+  std::optional<Hop> input_of(const Action& action) const;
+  std::optional<Hop> output_of(const Action& action) const;
+  Hop hop(const Action& producer, std::int32_t from_stage, std::int32_t to_stage, bool sends) const;
+  std::int32_t receive(const Hop& hop, const Action& action);
+  void send(const Hop& hop, const ComputeCall& from, const Action& action);
+  std::int32_t transfer(TaskKind kind, const Hop& hop, const Action& action, bool token);
+  void wait_in_gap();
+  std::int32_t stream_of(TaskKind kind, std::int32_t slot) const;
+  bool rendezvous() const { return in_.scenario.schedule.p2p == "rendezvous"; }
 
   // States: gradients, optimizer, parameters (template_states.cpp).
   std::int32_t collective(GroupKind kind, CollectiveKind op, Bytes bytes, const char* name);
   void reduce_chunk(std::int32_t stage, const ComputeCall& last, bool overlapped);
   void reduce_bucket(const Bucket& bucket, const ComputeCall& last, bool overlapped);
-  void reduce_when_due(const Action& action, std::size_t position, const ComputeCall& done);
+  void reduce_when_due(std::size_t position, const ComputeCall& done);
   bool last_backward_of_run(std::size_t position) const;
   bool last_backward_of_stage(std::size_t position) const;
   void end_of_step();
   void reduce_shared_tables();
+  void broadcast_loss();
   void update_parameters();
+  void validate_afterwards(std::int32_t norm);
   void gather_parameters();
   void wait_for_gathers();
   std::int64_t owned_parameters() const;
   bool sharded() const { return in_.scenario.parallelism.sharding != Sharding::kNone; }
   bool gathers_units() const { return in_.scenario.parallelism.sharding == Sharding::kZero3; }
   bool reduces_early() const;
-  Phase backward_phase(std::size_t position) const;
+  Phase phase_of(std::size_t position) const;
 
   const TemplateInputs& in_;
   const LinkClass& links_;
@@ -75,10 +91,12 @@ class TemplateWriter {
   std::map<std::int32_t, Chunk> chunks_;  ///< by virtual stage
   ComputeCall latest_;                    ///< the compute call before
   std::vector<std::int32_t>
-      blocking_;  ///< transfers without overlap: the next compute waits for them
+      blocking_;  ///< reductions and sends without overlap: the next compute waits for them
+  std::vector<std::int32_t> gap_;  ///< transfers since the last compute call
   std::vector<std::int32_t>
       reductions_;  ///< gradient reductions issued, template-wide task indices
   std::vector<Gather> gathers_;
+  std::int32_t own_norm_ = -1;  ///< the rank's own part of the gradient norm
   std::map<std::int32_t, ComputeCall> first_forwards_;
 };
 

@@ -9,6 +9,7 @@ namespace foretrain {
 
 BlockShape::BlockShape(const ModelConfig& model, const BlockContext& context) {
   const std::int64_t whole_sequence = context.sequence_length;
+  const std::int64_t prefix = context.prefix_length;
   const std::int64_t batch = context.micro_batch_size;
   tp = context.tp;
   cp = context.cp;
@@ -32,12 +33,15 @@ BlockShape::BlockShape(const ModelConfig& model, const BlockContext& context) {
   output_width = heads * value_dim;
   ffn = ceil_div(model.ffn, tp);
   vocabulary = ceil_div(model.vocabulary, tp);
-  score_count = heads * whole_sequence * sequence * batch;
+  score_count = heads * (prefix + whole_sequence) * sequence * batch;
   const AttentionMask mask{model.sliding_window, context.document_length};
   // Ulysses gives a rank some heads of whole sequences, the others all heads of zig-zag halves.
   const bool by_heads = cp > 1 && context.cp_kind == ContextKind::kUlysses;
-  const std::int64_t pairs = cp > 1 && !by_heads ? twice_pairs_of_hottest(whole_sequence, mask, cp)
-                                                 : twice_pairs_before(whole_sequence, mask);
+  // A slice sees the slices before it; all together they have the pairs of the whole sequence.
+  const std::int64_t pairs =
+      cp > 1 && !by_heads
+          ? twice_pairs_of_hottest(whole_sequence, mask, cp)
+          : twice_pairs_before(prefix + whole_sequence, mask) - twice_pairs_before(prefix, mask);
   attention_flops = (by_heads ? ceil_div(heads, cp) : heads) * (qk_dim + value_dim) * pairs * batch;
   statistics = heads * tokens;
   fused = context.fused_operators;

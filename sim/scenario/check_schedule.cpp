@@ -2,6 +2,8 @@
 #include "sim/scenario/layout.h"
 #include "sim/scenario/rules.h"
 
+#include <algorithm>
+
 namespace foretrain {
 namespace {
 
@@ -48,6 +50,43 @@ void check_shape(const ScheduleSpec& spec, const ScheduleEntry& entry, Rules& ru
   }
 }
 
+/// Every slice has as many tokens, and tensor-parallel ranks share them.
+void check_slices(const Scenario& scenario, Rules& rules) {
+  const Parallelism& p = scenario.parallelism;
+  const std::int64_t slices = scenario.schedule.slices;
+  if (slices == 1 || !rules.sound({"/training/sequence_length", "/parallelism/tp"})) {
+    return;
+  }
+  const bool shared = p.sequence_parallel && p.tp > 1 && p.tp <= 65536;
+  const std::int64_t parts = slices * (shared ? p.tp : 1);
+  if (scenario.training.sequence_length % parts != 0) {
+    rules.fault("/schedule/slices",
+                std::to_string(slices) + " slices" +
+                    (shared ? " x tp " + std::to_string(p.tp) + " (sequence parallelism)" : "") +
+                    " do not divide " + std::to_string(scenario.training.sequence_length) +
+                    " tokens",
+                "a number of slices that does");
+  }
+}
+
+/// Measured phases must hold those that the schedule runs.
+void check_stated(const Scenario& scenario, bool splits, Rules& rules) {
+  const std::optional<StatedCosts>& stated = scenario.costs.stated;
+  if (stated && splits && !(stated->dgrad && stated->wgrad)) {
+    rules.fault(stated->dgrad ? "/costs/wgrad" : "/costs/dgrad",
+                "needed: " + scenario.schedule.name + " splits the backward",
+                "the time of one chunk's input gradient (dgrad) and weight gradient (wgrad)");
+  }
+}
+
+bool splits_backward(const Schedule& lists) {
+  return std::any_of(lists.ranks.begin(), lists.ranks.end(), [](const auto& list) {
+    return std::any_of(list.begin(), list.end(), [](const Action& action) {
+      return action.kind == ActionKind::kWeightGradient;
+    });
+  });
+}
+
 /// The user's own lists fix pp, vpp and the number of micro-batches.
 void check_lists(Scenario& scenario, const StatedValues& stated, Rules& rules) {
   const ScheduleSize& size = scenario.schedule.lists->size;
@@ -72,7 +111,9 @@ void check_lists(Scenario& scenario, const StatedValues& stated, Rules& rules) {
   if (scenario.schedule.group > 0 || scenario.schedule.slices > 1) {
     rules.fault("/schedule", "lists from a file have their groups and slices", "leave both out");
   }
+  check_stated(scenario, splits_backward(*scenario.schedule.lists), rules);
   scenario.schedule.slices = size.slices;
+  check_slices(scenario, rules);
   scenario.schedule.copies = scenario.schedule.lists->copies();
 }
 
@@ -119,6 +160,8 @@ void check_schedule(Scenario& scenario, const StatedValues& stated, Rules& rules
   }
   check_chunks(scenario, *entry, stated, rules);
   check_shape(scenario.schedule, *entry, rules);
+  check_stated(scenario, entry->splits_backward, rules);
+  check_slices(scenario, rules);
   scenario.schedule.copies = copies_of(entry->placement);
   if (entry->illegal == nullptr || !rules.sound({"/schedule",
                                                  "/parallelism/dp",

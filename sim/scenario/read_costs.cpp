@@ -6,11 +6,38 @@ namespace {
 /// Below this nothing would finish in a time that can be counted.
 constexpr NumberRange kEfficiency = {1e-6, 1.0};
 
+/// Phases of one chunk; a whole backward may be given by its halves.
+void read_stated(JsonCursor& section, CostSpec& costs) {
+  StatedCosts stated;
+  const auto optional = [&](const char* key, std::optional<Duration>& target) {
+    Duration value{};
+    if (section.read(key, value)) {
+      target = value;
+    }
+  };
+  section.require("forward", "the time of one chunk's forward, e.g. \"18.5 ms\"");
+  section.read("forward", stated.forward);
+  optional("dgrad", stated.dgrad);
+  optional("wgrad", stated.wgrad);
+  optional("overlapped", stated.overlapped);
+  section.read("p2p", stated.p2p);
+  section.read("optimizer", stated.optimizer);
+  if (stated.dgrad && stated.wgrad) {
+    stated.backward = *stated.dgrad + *stated.wgrad;
+    section.read("backward", stated.backward);
+  } else {
+    section.require("backward", "the time of one chunk's backward, or dgrad and wgrad");
+    section.read("backward", stated.backward);
+  }
+  costs.stated = stated;
+  costs.communication_free = true;
+}
+
 }  // namespace
 
 void read_costs(JsonCursor& section, CostSpec& costs) {
   constexpr std::string_view kNames[] = {"calibrated", "constant"};
-  constexpr std::string_view kModels[] = {"constant"};
+  constexpr std::string_view kModels[] = {"constant", "stated"};
   constexpr std::string_view kCommunication[] = {"links", "free"};
   constexpr std::string_view kEnds[] = {"counted", "free"};
   if (section.is_string()) {
@@ -24,7 +51,12 @@ void read_costs(JsonCursor& section, CostSpec& costs) {
   costs.constant = true;
   std::string word;
   if (const std::optional<JsonCursor> at = section.require("model", "\"constant\"")) {
-    at->choice(kModels);
+    word = at->choice(kModels).value_or("");
+  }
+  if (word == "stated") {
+    read_stated(section, costs);
+    section.finish();
+    return;
   }
   section.read("gemm_efficiency", costs.gemm_efficiency, kEfficiency);
   section.read("attention_efficiency", costs.attention_efficiency, kEfficiency);

@@ -1,40 +1,9 @@
-// How a step is executed: schedule, recomputation, overlap, network.
-#include "foretrain/schedule.h"
-#include "sim/scenario/named_file.h"
+// How a step is executed: recomputation, overlap, network.
 #include "sim/scenario/sections.h"
 
 #include <algorithm>
 
 namespace foretrain {
-
-void read_schedule(JsonCursor& section, ScheduleSpec& schedule, const std::string& base_directory) {
-  constexpr std::string_view kP2p[] = {"eager", "rendezvous"};
-  constexpr std::string_view kSemantics[] = {"atomic", "sequential"};
-  if (section.is_string()) {
-    schedule.name = section.choice(schedule_names()).value_or("");
-    return;
-  }
-  if (!section.is_object()) {
-    section.fault("must be a schedule's name or an object", "e.g. \"1f1b\"");
-    return;
-  }
-  const std::optional<JsonCursor> csv = section.member("csv");
-  const std::optional<JsonCursor> name = section.member("name");
-  if (csv && name) {
-    csv->fault("a schedule is a name or a file, not both", "give one of them");
-  } else if (csv) {
-    schedule.name = "csv";
-    const std::optional<std::string> path = csv->string();
-    schedule.csv = path ? resolve_path(*path, base_directory) : "";
-  } else if (name) {
-    schedule.name = name->choice(schedule_names()).value_or("");
-  }
-  section.read("group", schedule.group, {0, 2147483647});
-  section.read("barrier", schedule.barrier);
-  section.read("p2p", schedule.p2p, kP2p);
-  section.read("overlap_semantics", schedule.overlap_semantics, kSemantics);
-  section.finish();
-}
 
 void read_recompute(JsonCursor& section, RecomputeSpec& recompute) {
   constexpr std::string_view kModules[] = {

@@ -112,6 +112,7 @@ void read_stack(JsonCursor& section, StackSpec& stack) {
   section.read("dispatcher", stack.dispatcher, kDispatchers);
   section.read("expert_capacity", stack.expert_capacity, {0.0, 1000.0});
   section.read("host_launch", stack.host_launch);
+  section.read("communication_sm_share", stack.communication_sm_share, {0.0, 0.9});
   section.read("host_sync", stack.host_sync);
   section.finish();
 }

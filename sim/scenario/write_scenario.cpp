@@ -110,19 +110,25 @@ Json parallelism_json(const Scenario& scenario) {
 
 Json schedule_json(const ScheduleSpec& schedule) {
   const ScheduleSpec plain;
-  const bool extras = schedule.group != plain.group || schedule.barrier != plain.barrier ||
-                      schedule.p2p != plain.p2p ||
-                      schedule.overlap_semantics != plain.overlap_semantics;
-  if (schedule.csv.empty() && !extras) {
-    return schedule.name;
-  }
+  const bool own = !schedule.csv.empty();
   Json json = Json::object();
-  json[schedule.csv.empty() ? "name" : "csv"] = schedule.csv.empty() ? schedule.name : schedule.csv;
-  json["group"] = schedule.group;
-  json["barrier"] = schedule.barrier;
-  json["p2p"] = schedule.p2p;
-  json["overlap_semantics"] = schedule.overlap_semantics;
-  return json;
+  json[own ? "csv" : "name"] = own ? schedule.csv : schedule.name;
+  const auto put = [&json](const char* key, const auto& value, const auto& otherwise) {
+    if (value != otherwise) {
+      json[key] = value;
+    }
+  };
+  put("group", schedule.group, plain.group);
+  put("slices", own ? 1 : schedule.slices, plain.slices);
+  put("barrier", schedule.barrier, plain.barrier);
+  put("p2p", schedule.p2p, plain.p2p);
+  put("batched", schedule.batched, plain.batched);
+  put("streams", schedule.streams, plain.streams);
+  put("overlap_semantics", schedule.overlap_semantics, plain.overlap_semantics);
+  if (schedule.overlapped) {
+    json["overlapped"] = duration_text(*schedule.overlapped);
+  }
+  return !own && json.size() == 1 ? Json(schedule.name) : json;
 }
 
 Json recompute_json(const RecomputeSpec& recompute) {
@@ -136,7 +142,27 @@ Json recompute_json(const RecomputeSpec& recompute) {
   return json;
 }
 
+Json stated_json(const StatedCosts& costs) {
+  Json json = {{"model", "stated"},
+               {"forward", duration_text(costs.forward)},
+               {"backward", duration_text(costs.backward)},
+               {"p2p", duration_text(costs.p2p)},
+               {"optimizer", duration_text(costs.optimizer)}};
+  const auto put = [&json](const char* key, const std::optional<Duration>& value) {
+    if (value) {
+      json[key] = duration_text(*value);
+    }
+  };
+  put("dgrad", costs.dgrad);
+  put("wgrad", costs.wgrad);
+  put("overlapped", costs.overlapped);
+  return json;
+}
+
 Json costs_json(const CostSpec& costs) {
+  if (costs.stated) {
+    return stated_json(*costs.stated);
+  }
   if (!costs.constant) {
     return "calibrated";
   }
@@ -161,6 +187,7 @@ Json stack_fields(const StackSpec& stack) {
           {"fused_gradient_accumulation", stack.fused_gradient_accumulation},
           {"gradient_reduction", stack.gradient_reduction},
           {"dispatcher", stack.dispatcher},
+          {"communication_sm_share", stack.communication_sm_share},
           {"expert_capacity", stack.expert_capacity},
           {"host_launch", duration_text(stack.host_launch)},
           {"host_sync", duration_text(stack.host_sync)}};

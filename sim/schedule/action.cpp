@@ -85,4 +85,16 @@ std::int32_t stage_owner(Placement placement,
   return upwards ? pp - 1 - place : place;
 }
 
+std::vector<std::int32_t> Schedule::stages_of(std::int32_t rank) const {
+  std::vector<std::int32_t> owned;
+  for (std::int32_t stage = 0; stage < stages(); ++stage) {
+    for (std::int32_t copy = 0; copy < copies(); ++copy) {
+      if (owner(stage, copy) == rank) {
+        owned.push_back(stage);
+      }
+    }
+  }
+  return owned;
+}
+
 }  // namespace foretrain

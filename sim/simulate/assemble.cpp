@@ -61,12 +61,12 @@ Breakdown breakdown_of(const Means& means, Duration step, const IdleSplit& idle)
   return parts;
 }
 
-std::vector<StageReport> stages_of(const Scenario& scenario,
-                                   const StepFacts& facts,
+std::vector<StageReport> stages_of(const Lowered& lowered,
                                    const Program& program,
                                    const Timeline& timeline,
                                    Duration step) {
-  const auto pp = static_cast<std::size_t>(scenario.parallelism.pp);
+  const StepFacts& facts = lowered.facts;
+  const auto pp = static_cast<std::size_t>(lowered.schedule.size.pp);
   const auto steps = static_cast<std::int64_t>(timeline.step_ends.size()) - 1;
   struct Sums {
     Int128 busy = 0, waits = 0;
@@ -92,8 +92,9 @@ std::vector<StageReport> stages_of(const Scenario& scenario,
     const MemoryPlan& memory = facts.memory[rank];
     stage.pp_rank = static_cast<std::int32_t>(rank);
     stage.layers = facts.layers[rank];
-    stage.embedding = rank == 0;
-    stage.head = rank + 1 == pp;
+    const std::vector<std::int32_t> owned = lowered.schedule.stages_of(stage.pp_rank);
+    stage.embedding = owned.front() == 0;
+    stage.head = owned.back() + 1 == lowered.schedule.stages();
     stage.busy = mean_of(sums[rank].busy, sums[rank].ranks, steps);
     stage.idle = step - stage.busy;
     const Duration waits = mean_of(sums[rank].waits, sums[rank].ranks, steps);
@@ -380,7 +381,7 @@ StepReport assemble_report(const Scenario& scenario,
   report.isolated_step = timeline.isolated_end - Instant{};
   add_rates(scenario, lowered.facts, convention, report);
   report.breakdown = breakdown_of(means, report.step_time, idle);
-  report.stages = stages_of(scenario, lowered.facts, program, timeline, report.step_time);
+  report.stages = stages_of(lowered, program, timeline, report.step_time);
   judge_memory(scenario, lowered.facts, report);
   add_memory_notes(scenario, lowered.facts, report);
   add_network(lowered.facts, means, report);

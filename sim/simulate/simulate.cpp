@@ -151,6 +151,8 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
     return tl::unexpected(std::move(lowered.error()));
   }
   Simulation simulation;
+  simulation.schedule = lowered->schedule;
+  simulation.chunk_costs = lowered->chunk_costs;
   if (options.memory_only) {
     judge_memory(scenario, lowered->facts, simulation.report);
     return simulation;

@@ -1,6 +1,7 @@
 #include "foretrain/schedule.h"
 #include "foretrain/simulate.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -65,10 +66,6 @@ void precision(const PrecisionSpec& types, Refusals& refusals) {
 
 void software(const Scenario& scenario, Refusals& refusals) {
   precision(scenario.training.dtype, refusals);
-  refusals.when(scenario.overlap.ep && scenario.parallelism.ep > 1,
-                "/overlap/ep",
-                "expert communication behind compute",
-                "false is simulated");
   refusals.when(scenario.overlap.tp,
                 "/overlap/tp",
                 "overlapped tensor-parallel communication",
@@ -83,25 +80,43 @@ void software(const Scenario& scenario, Refusals& refusals) {
                 "\"destination\" is simulated");
 }
 
-void schedule(const Scenario& scenario, Refusals& refusals) {
-  const ScheduleSpec& spec = scenario.schedule;
-  bool built = false;
-  std::string names;
-  for (const ScheduleEntry& entry : schedule_table()) {
-    built = built || entry.name == spec.name;
-    names += (names.empty() ? "" : ", ") + std::string(entry.name);
+bool has_overlapped_units(const Scenario& scenario) {
+  if (scenario.schedule.lists) {
+    const Schedule& lists = *scenario.schedule.lists;
+    return std::any_of(lists.ranks.begin(), lists.ranks.end(), [](const auto& list) {
+      return std::any_of(
+          list.begin(), list.end(), [](const Action& action) { return action.overlapped; });
+    });
   }
-  refusals.when(
-      !spec.csv.empty(), "/schedule/csv", "a schedule from a file", names + " are simulated");
-  refusals.when(spec.csv.empty() && !built,
-                "/schedule",
-                "schedule \"" + spec.name + "\"",
-                names + " are simulated");
-  refusals.when(spec.p2p != "eager", "/schedule/p2p", "rendezvous p2p", "\"eager\" is simulated");
-  refusals.when(!spec.barrier,
-                "/schedule/barrier",
-                "a step without a barrier before the optimizer",
-                "true is simulated");
+  const ScheduleEntry* const entry = find_schedule(scenario.schedule.name);
+  return entry != nullptr && entry->overlaps;
+}
+
+void schedule(const Scenario& scenario, Refusals& refusals) {
+  const Parallelism& degrees = scenario.parallelism;
+  const bool units = has_overlapped_units(scenario);
+  const bool zero3 = degrees.sharding == Sharding::kZero3;
+  refusals.when(scenario.overlap.ep && degrees.ep > 1 && !units,
+                "/overlap/ep",
+                "expert communication behind compute outside overlapped units",
+                "set it to false, or take a schedule with overlapped units: dualpipe, dualpipev, "
+                "1f1b-overlap, interleaved-overlap");
+  refusals.when(units && zero3,
+                "/parallelism/sharding",
+                "zero3 in overlapped forward-backward units",
+                "zero1 and zero2 are simulated");
+  refusals.when(scenario.costs.stated && zero3,
+                "/parallelism/sharding",
+                "zero3 under stated phase times",
+                "none, zero1 and zero2 are simulated");
+  refusals.when(scenario.schedule.slices > 1 && degrees.cp > 1,
+                "/schedule/slices",
+                "sequence slices with context parallelism",
+                "cp 1 is simulated");
+  refusals.when(scenario.schedule.slices > 1 && scenario.model.sliding_window > 0,
+                "/schedule/slices",
+                "sequence slices over sliding-window attention",
+                "use slices 1");
 }
 
 void perturbations(const Scenario& scenario, Refusals& refusals) {

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "sim/lower/stage_blocks.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace foretrain {
+
+/// A block under construction.
+struct StageBlocks::Emission {
+  Phase phase = Phase::kForward;
+  const LinkClass* links = nullptr;
+  Block block;
+  StageBlock hooks;
+  BlockFlops flops;
+  std::vector<std::int32_t> open;  ///< collectives of the part before that nothing waited for
+  std::int32_t last_compute = -1;
+  // zero3: units in the order they run, the gathers each waits for, and the one running.
+  std::vector<RankParameters> units;
+  std::vector<std::vector<std::int32_t>> gathers;
+  std::size_t unit = 0;
+
+  std::int32_t next() const { return static_cast<std::int32_t>(block.tasks.size()); }
+};
+
+}  // namespace foretrain
