@@ -1,18 +1,14 @@
 #include "tools/commands.h"
 #include "tools/output.h"
 #include "tools/schedule_costs.h"
+#include "tools/schedule_input.h"
+#include "tools/schedule_json.h"
 #include "tools/schedule_svg.h"
 #include "tools/schedule_text.h"
 
 #include "foretrain/schedule.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <limits>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -24,151 +20,79 @@ namespace foretrain {
 namespace {
 
 struct Options {
-  std::string name;
-  std::optional<std::int64_t> pp, micro_batches, vpp, group, slices;
+  ScheduleRequest request;
   CostOptions costs;
-  std::optional<std::string> overlap_semantics;
   bool csv = false;
   std::string svg, json;
 };
 
-void declare(CLI::App& app, Options& options) {
-  std::string names;
+std::string description() {
+  std::string text =
+      "A pipeline schedule: its action lists and their timing under given costs.\n"
+      "Schedules:";
   for (const ScheduleEntry& entry : schedule_table()) {
-    names += "\n  " + std::string(entry.name) + ": " + std::string(entry.summary);
+    text += "\n  " + std::string(entry.name) + ": " + std::string(entry.summary);
   }
-  app.description("A pipeline schedule: its action lists and their timing under given costs.\n" +
-                  std::string("Schedules built:") + names);
-  app.add_option("name", options.name, "a schedule, or a file of action lists (a rank per line)")
+  return text +
+         "\nCosts are of one chunk (one slice for seq1f1b): bare numbers (1, 2.5), times (3.3 us), "
+         "or one of\nthese per virtual stage, separated by commas. Where a schedule splits "
+         "backwards and only\n--backward is given, each half takes half of it; with --dgrad or "
+         "--wgrad as well, the other\nhalf takes the rest. --csv writes lists, and a file of such "
+         "lists may stand for the name.";
+}
+
+void declare_sizes(CLI::App& app, ScheduleRequest& request) {
+  app.add_option("name", request.name, "a schedule, or a file of action lists (a rank per line)")
       ->type_name("NAME|FILE.csv")
       ->required()
       ->check(not_empty());
-  app.add_option("--pp", options.pp, "pipeline ranks")->check(whole_number());
-  app.add_option("--micro-batches", options.micro_batches, "micro-batches of one step")
-      ->check(whole_number());
-  app.add_option("--vpp", options.vpp, "chunks (virtual stages) per rank, 1 by default")
-      ->check(whole_number());
-  app.add_option("--group", options.group, "interleaved: micro-batches per group, pp by default")
-      ->check(whole_number());
-  app.add_option("--slices", options.slices, "seq1f1b: sequence slices per micro-batch")
-      ->check(whole_number());
-  const auto cost = [&](const char* name, std::optional<std::string>& text, const char* what) {
-    app.add_option(name, text, what)->type_name("TIME");
+  const auto size = [&](const char* name, std::optional<std::int64_t>& value, const char* what) {
+    app.add_option(name, value, what)->check(whole_number());
   };
-  cost("--forward", options.costs.forward, "of one chunk: a bare number or 3.3 us; default 1");
-  cost("--backward", options.costs.backward, "of one chunk, whole; default dgrad + wgrad, or 2");
-  cost("--dgrad", options.costs.dgrad, "input half of a backward");
-  cost("--wgrad", options.costs.wgrad, "weight half of a backward");
-  cost("--overlapped", options.costs.overlapped, "an overlapped forward and backward");
-  cost("--p2p", options.costs.p2p, "latency of a transfer between ranks, 0 by default");
+  size("--pp", request.pp, "pipeline ranks");
+  size("--micro-batches", request.micro_batches, "micro-batches of one step, over all copies");
+  size("--vpp",
+       request.vpp,
+       "chunks (virtual stages) per rank: 1 by default, 2 where the schedule is a V");
+  size("--group", request.group, "interleaved: micro-batches per group, pp by default");
+  size("--slices", request.slices, "seq1f1b: sequence slices per micro-batch, 1 by default");
+}
+
+void declare_costs(CLI::App& app, CostOptions& costs) {
+  const auto cost = [&](const char* name, std::optional<std::string>& text, const char* what) {
+    app.add_option(name, text, what)->type_name("TIME[,TIME...]");
+  };
+  cost("--forward", costs.forward, "of a forward, 1 by default");
+  cost("--backward", costs.backward, "of a whole backward; dgrad + wgrad by default, or 2");
+  cost("--dgrad", costs.dgrad, "of a backward's input half (I), 1 by default");
+  cost("--wgrad", costs.wgrad, "of a backward's weight half (W), 1 by default");
+  cost("--overlapped",
+       costs.overlapped,
+       "of an overlapped forward and backward; their sum by default");
+  app.add_option("--p2p", costs.p2p, "of a transfer between ranks, 0 by default")
+      ->type_name("TIME");
+  app.add_option("--p2p-mode",
+                 costs.p2p_mode,
+                 "eager: sends never block; rendezvous: both ranks stand still until it is done")
+      ->type_name("eager|rendezvous");
+  app.add_flag("--unbatched",
+               costs.unbatched,
+               "rendezvous: transfers between two units one after another, sends first");
   app.add_option("--overlap-semantics",
-                 options.overlap_semantics,
+                 costs.overlap_semantics,
                  "overlapped units: one piece, or a forward and then a backward")
       ->type_name("atomic|sequential");
+}
+
+void declare(CLI::App& app, Options& options) {
+  app.description(description());
+  declare_sizes(app, options.request);
+  declare_costs(app, options.costs);
   app.add_flag("--csv", options.csv, "print the lists only: a rank per line");
   app.add_option("--svg", options.svg, "draw the timeline into FILE, or to standard output (-)")
       ->type_name("FILE|-")
       ->check(not_empty());
   add_json_option(app, options.json);
-}
-
-std::int32_t sized(const std::optional<std::int64_t>& value,
-                   const char* pointer,
-                   std::int32_t otherwise,
-                   std::vector<Diagnostic>& faults) {
-  const std::int64_t size = value.value_or(otherwise);
-  const std::int64_t most = std::numeric_limits<std::int32_t>::max();
-  if (value && (size < 1 || size > most)) {
-    faults.push_back({pointer, std::to_string(size) + " is not between 1 and 2147483647", ""});
-    return 1;
-  }
-  return static_cast<std::int32_t>(size);
-}
-
-void append(std::vector<Diagnostic>& faults, const Faults& more) {
-  faults.insert(faults.end(), more.list.begin(), more.list.end());
-}
-
-/// Options that shape only schedules that are not built: refused by name, never ignored.
-void check_shapes(const Options& options, std::vector<Diagnostic>& faults) {
-  if (options.slices.value_or(1) != 1) {
-    faults.push_back({"/slices",
-                      options.name + " does not cut micro-batches into slices",
-                      "seq1f1b does, and is not built yet"});
-  }
-  const std::string semantics = options.overlap_semantics.value_or("atomic");
-  if (semantics != "atomic" && semantics != "sequential") {
-    faults.push_back(
-        {"/overlap_semantics", "unknown \"" + semantics + "\"", "atomic or sequential"});
-  }
-  for (Diagnostic& fault : check_targets({{"svg", options.svg}, {"json", options.json}})) {
-    faults.push_back(std::move(fault));
-  }
-  if (options.csv && options.svg == "-") {
-    faults.push_back({"/svg", "standard output cannot hold both --csv and --svg -", ""});
-  }
-}
-
-Expected<Schedule> named_schedule(const Options& options) {
-  std::vector<Diagnostic> faults;
-  for (const auto& [value, pointer] :
-       {std::pair{options.pp, "/pp"}, std::pair{options.micro_batches, "/micro_batches"}}) {
-    if (!value) {
-      faults.push_back({pointer, "needed: it is part of the schedule's size", ""});
-    }
-  }
-  ScheduleSize size;
-  size.pp = sized(options.pp, "/pp", 1, faults);
-  size.micro_batches = sized(options.micro_batches, "/micro_batches", 1, faults);
-  size.vpp = sized(options.vpp, "/vpp", 1, faults);
-  size.group = sized(options.group, "/group", 0, faults);
-  if (!faults.empty()) {
-    return refuse(std::move(faults));
-  }
-  return make_schedule(options.name, size);
-}
-
-/// A file's lists; sizes given beside it must be those of the file.
-Expected<Schedule> file_schedule(const Options& options) {
-  errno = 0;
-  std::ifstream file(options.name, std::ios::binary);
-  std::string text;
-  std::array<char, 65536> block{};
-  while (file.read(block.data(), block.size()) || file.gcount() > 0) {
-    text.append(block.data(), static_cast<std::size_t>(file.gcount()));
-  }
-  if (!file.eof() || file.bad()) {
-    return refuse_file(options.name, errno != 0 ? std::strerror(errno) : "cannot be read");
-  }
-  Expected<Schedule> schedule = parse_schedule_csv(text);
-  if (!schedule) {
-    return schedule;
-  }
-  schedule->name = options.name;
-  std::vector<Diagnostic> faults;
-  const auto compare = [&](const std::optional<std::int64_t>& value,
-                           const char* pointer,
-                           int held) {
-    if (value && *value != held) {
-      faults.push_back({pointer,
-                        std::to_string(*value) + " differs from the file's " + std::to_string(held),
-                        "leave it out: the lists tell"});
-    }
-  };
-  compare(options.pp, "/pp", schedule->size.pp);
-  compare(options.micro_batches, "/micro_batches", schedule->size.micro_batches);
-  compare(options.vpp, "/vpp", schedule->size.vpp);
-  if (options.group) {
-    faults.push_back({"/group", "a file's lists have no group", "leave it out"});
-  }
-  if (!faults.empty()) {
-    return refuse(std::move(faults));
-  }
-  return schedule;
-}
-
-bool is_path(const std::string& name) {
-  return name.find('/') != std::string::npos || name.find('.') != std::string::npos;
 }
 
 int terminal_width() {
@@ -182,15 +106,23 @@ int terminal_width() {
   return kPipe;
 }
 
-int report_deadlock(const Schedule& schedule, const Options& options, const std::string& grid) {
+int report_deadlock(const Schedule& schedule,
+                    const TypedCosts& costs,
+                    const Options& options,
+                    const std::string& grid) {
   if (options.json != "-") {
-    const int written = write_output("-", schedule.name + ": " + grid + "\n");
+    const bool one_by_one = costs.ticks.mode == PointToPoint::kRendezvous && !costs.ticks.batched;
+    const std::string hint =
+        one_by_one ? "transfers one by one block each other; --unbatched left out, they are posted "
+                     "together\n"
+                   : "";
+    const int written = write_output("-", schedule.name + ": " + grid + "\n" + hint);
     if (written != kExitDone) {
       return written;
     }
   }
   if (!options.json.empty()) {
-    const int written = write_json(options.json, deadlock_json(schedule, grid));
+    const int written = write_json(options.json, deadlock_json(schedule, costs, grid));
     return written == kExitDone ? kExitNegative : written;
   }
   return kExitNegative;
@@ -215,6 +147,15 @@ int print(const Schedule& schedule,
                                   : schedule_text(schedule, timing, costs, terminal_width()));
 }
 
+/// Outputs that would overwrite each other.
+std::vector<Diagnostic> output_faults(const Options& options) {
+  std::vector<Diagnostic> faults = check_targets({{"svg", options.svg}, {"json", options.json}});
+  if (options.csv && options.svg == "-") {
+    faults.push_back({"/svg", "standard output cannot hold both --csv and --svg -", ""});
+  }
+  return faults;
+}
+
 }  // namespace
 
 int cmd_schedule(int argc, char** argv) {
@@ -224,36 +165,37 @@ int cmd_schedule(int argc, char** argv) {
   if (const std::optional<int> code = parse_options(app, argc, argv)) {
     return *code;
   }
-  if (const std::optional<int> over = refuse_overwriting(
-          "schedule", {{"svg", options.svg}, {"json", options.json}}, {options.name})) {
+  const std::string& name = options.request.name;
+  if (const std::optional<int> over =
+          refuse_overwriting("schedule", {{"svg", options.svg}, {"json", options.json}}, {name})) {
     return *over;
   }
-  const Expected<Schedule> schedule =
-      is_path(options.name) ? file_schedule(options) : named_schedule(options);
-  Expected<TypedCosts> costs = read_costs(options.costs);
+  const Expected<Schedule> schedule = requested_schedule(options.request);
+  const Expected<TypedCosts> costs =
+      read_costs(options.costs, schedule ? uses_of(*schedule) : CostUses{});
   Faults faults;
-  check_shapes(options, faults.list);
+  faults.list = output_faults(options);
+  const auto append = [&](const Faults& more) {
+    faults.list.insert(faults.list.end(), more.list.begin(), more.list.end());
+    faults.kind = more.kind == FaultKind::kFile ? more.kind : faults.kind;
+  };
   if (!schedule) {
-    append(faults.list, schedule.error());
-    faults.kind = schedule.error().kind;
+    append(schedule.error());
   }
   if (!costs) {
-    append(faults.list, costs.error());
+    append(costs.error());
   }
   if (!faults.list.empty()) {
-    return report_faults(faults, "schedule " + options.name, options.json);
-  }
-  if (options.overlap_semantics) {
-    costs->unused.push_back("overlap-semantics");
-  }
-  if (const std::optional<std::string> grid = find_deadlock(*schedule)) {
-    return report_deadlock(*schedule, options, *grid);
+    return report_faults(faults, "schedule " + name, options.json);
   }
   const Expected<ScheduleTiming> timing = time_schedule(*schedule, costs->ticks);
-  if (!timing) {
-    return report_faults(timing.error(), "schedule " + options.name, options.json);
+  if (timing) {
+    return print(*schedule, *timing, *costs, options);
   }
-  return print(*schedule, *timing, *costs, options);
+  if (const std::optional<std::string> grid = find_deadlock(*schedule, costs->ticks)) {
+    return report_deadlock(*schedule, *costs, options, *grid);
+  }
+  return report_faults(timing.error(), "schedule " + name, options.json);
 }
 
 }  // namespace foretrain

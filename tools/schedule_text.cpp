@@ -1,11 +1,10 @@
 #include "tools/schedule_text.h"
 
 #include "sim/base/format.h"
+#include "sim/base/wrapped.h"
 
 #include <algorithm>
-#include <charconv>
-
-#include <nlohmann/json.hpp>
+#include <numeric>
 
 namespace foretrain {
 namespace {
@@ -32,86 +31,165 @@ std::string per_rank(const std::vector<Value>& values, const Print& print) {
   return text + " (ranks 0 to " + std::to_string(values.size() - 1) + ")";
 }
 
-std::string share(Duration part, Duration whole) {
-  const auto all = static_cast<double>(std::max<std::int64_t>(1, whole.count()));
-  return percent(static_cast<double>(part.count()) / all);
+double sum(const std::vector<Duration>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0, [](double all, Duration value) {
+    return all + static_cast<double>(value.count());
+  });
 }
 
-std::string line(const char* name, const std::string& text) {
-  return pad(name, kLabel) + text + "\n";
+double ratio(double part, double whole) {
+  return whole > 0 ? part / whole : 0;
 }
 
-std::string heading(const Schedule& schedule, const TypedCosts& costs) {
-  const ScheduleSize& size = schedule.size;
-  std::string text = schedule.name + " · pp " + std::to_string(size.pp) + " · " +
-                     with_commas(size.micro_batches) + " " +
-                     plural("micro-batch", size.micro_batches);
-  if (size.vpp > 1) {
-    text += " · vpp " + std::to_string(size.vpp);
-  }
-  for (const ScheduleEntry& entry : schedule_table()) {
-    if (entry.name == schedule.name && entry.uses_group) {
-      text += " · group " + std::to_string(size.group == 0 ? size.pp : size.group);
-    }
-  }
-  text += " · forward " + costs.printed(costs.ticks.stages.front().forward) + ", backward " +
-          costs.printed(costs.ticks.stages.front().backward);
-  if (costs.ticks.p2p != Duration{}) {
-    text += ", p2p " + costs.printed(costs.ticks.p2p);
-  }
-  return text + (size.vpp > 1 ? " (per chunk)\n" : "\n");
-}
-
-std::string notes(const Schedule& schedule, const TypedCosts& costs) {
+std::string listed(const std::vector<std::string>& parts, const char* between) {
   std::string text;
-  if (schedule.name == "interleaved" && schedule.size.vpp == 1 && schedule.size.pp > 1) {
-    text += line("note", "one chunk a rank: the order is that of eager 1F1B; --vpp sets chunks");
-  }
-  for (const std::string& option : costs.unused) {
-    text += line("note",
-                 "--" + option + " is not used: " + schedule.name + " runs whole backwards" +
-                     (option == "overlapped" ? " and no overlapped units" : ", --backward"));
+  for (const std::string& part : parts) {
+    text += (text.empty() ? "" : between) + part;
   }
   return text;
 }
 
-/// A time in seconds or in the unit of a bare input: an integer where it is one, otherwise the
-/// double nearest to the exact decimal.
-nlohmann::ordered_json number(Duration duration, const TypedCosts& costs) {
-  const std::string text = exact_decimal(duration, costs.second_or_one);
-  if (text.find('.') == std::string::npos) {
-    return duration.count() / costs.second_or_one.count();
+/// "forward 1", or "forward 3.15 to 3.901 ms by stage".
+std::string cost_text(const char* name, const TypedCosts& costs, Duration ChunkCosts::*cost) {
+  const auto less = [&](const ChunkCosts& a, const ChunkCosts& b) { return a.*cost < b.*cost; };
+  const auto [least, most] =
+      std::minmax_element(costs.ticks.stages.begin(), costs.ticks.stages.end(), less);
+  const std::string text = std::string(name) + " ";
+  if ((*least).*cost == (*most).*cost) {
+    return text + costs.printed((*least).*cost);
   }
-  double value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+  return text + exact_decimal((*least).*cost, costs.unit) + " to " + costs.printed((*most).*cost) +
+         " by stage";
 }
 
-nlohmann::ordered_json numbers(const std::vector<Duration>& durations, const TypedCosts& costs) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Duration duration : durations) {
-    list.push_back(number(duration, costs));
+/// What an overlapped unit takes; "by stage" where it differs.
+std::string overlapped_text(const TypedCosts& costs) {
+  const std::vector<ChunkCosts>& stages = costs.ticks.stages;
+  const bool given = stages.front().overlapped.has_value() && !costs.ticks.sequential;
+  const bool same = std::all_of(stages.begin(), stages.end(), [&](const ChunkCosts& chunk) {
+    return chunk.overlapped == stages.front().overlapped;
+  });
+  if (!given) {
+    return costs.ticks.sequential ? "overlapped units in sequence" : "overlapped the sum";
   }
-  return list;
+  return "overlapped " + (same ? costs.printed(*stages.front().overlapped) : "by stage");
 }
 
-nlohmann::ordered_json action_lists(const Schedule& schedule) {
-  nlohmann::ordered_json lists = nlohmann::ordered_json::array();
-  for (const std::vector<Action>& list : schedule.ranks) {
-    nlohmann::ordered_json row = nlohmann::ordered_json::array();
-    for (const Action& action : list) {
-      row.push_back(to_string(action));
-    }
-    lists.push_back(std::move(row));
+std::string costs_text(const Schedule& schedule, const TypedCosts& costs) {
+  std::vector<std::string> parts = {cost_text("forward", costs, &ChunkCosts::forward)};
+  if (costs.uses.whole_backwards) {
+    parts.push_back(cost_text("backward", costs, &ChunkCosts::backward));
   }
-  return lists;
+  if (costs.uses.split_backwards) {
+    parts.push_back(cost_text("dgrad", costs, &ChunkCosts::input_gradient));
+    parts.push_back(cost_text("wgrad", costs, &ChunkCosts::weight_gradient));
+  }
+  if (costs.uses.overlapped) {
+    parts.push_back(overlapped_text(costs));
+  }
+  const bool rendezvous = costs.ticks.mode == PointToPoint::kRendezvous;
+  if (costs.ticks.p2p != Duration{} || rendezvous) {
+    const char* const order = costs.ticks.batched ? " rendezvous" : " rendezvous, unbatched";
+    parts.push_back("p2p " + costs.printed(costs.ticks.p2p) + (rendezvous ? order : ""));
+  }
+  std::string text = listed(parts, ", ");
+  if (schedule.size.slices > 1) {
+    text += " (per slice)";
+  } else if (schedule.size.vpp > 1) {
+    text += " (per chunk)";
+  }
+  return text;
 }
 
-nlohmann::ordered_json sizes(const Schedule& schedule) {
-  return {{"name", schedule.name},
-          {"pp", schedule.size.pp},
-          {"micro_batches", schedule.size.micro_batches},
-          {"vpp", schedule.size.vpp}};
+std::string heading(const Schedule& schedule, const TypedCosts& costs, int width) {
+  const ScheduleSize& size = schedule.size;
+  std::vector<std::string> parts = {
+      schedule.name,
+      "pp " + std::to_string(size.pp),
+      with_commas(size.micro_batches) + " " + plural("micro-batch", size.micro_batches)};
+  if (size.vpp > 1) {
+    parts.push_back("vpp " + std::to_string(size.vpp));
+  }
+  const ScheduleEntry* const entry = find_schedule(schedule.name);
+  if (entry != nullptr && entry->uses_group) {
+    parts.push_back("group " + std::to_string(size.group == 0 ? size.pp : size.group));
+  }
+  if (size.slices > 1) {
+    parts.push_back(std::to_string(size.slices) + " slices");
+  }
+  if (schedule.copies() > 1) {
+    parts.push_back("2 copies of the model");
+  }
+  parts.push_back(costs_text(schedule, costs));
+  return wrapped("", listed(parts, " · "), 2, width);
+}
+
+std::string notes(const Schedule& schedule, const TypedCosts& costs, int width) {
+  std::vector<std::string> texts = costs.assumed;
+  if (!schedule.note.empty()) {
+    texts.push_back(schedule.note);
+  }
+  if (schedule.name == "interleaved" && schedule.size.vpp == 1 && schedule.size.pp > 1) {
+    texts.emplace_back("one chunk a rank: the order is that of eager 1F1B; --vpp sets chunks");
+  }
+  for (const UnusedOption& option : costs.unused) {
+    texts.push_back("--" + option.name + " is not used: " + option.why);
+  }
+  std::string all;
+  for (const std::string& text : texts) {
+    all += wrapped(pad("note", kLabel), text, kLabel, width);
+  }
+  return all;
+}
+
+std::string held_units(const Schedule& schedule) {
+  if (schedule.size.slices > 1) {
+    return "slice activations";
+  }
+  if (schedule.size.vpp > 1) {
+    return "chunk activations (1/" + std::to_string(schedule.size.vpp) + " of a rank's layers)";
+  }
+  return schedule.copies() > 1 ? "micro-batches of either copy" : "micro-batches";
+}
+
+/// What unequal ranks leave: the busiest sets the pace.
+std::string balance(const ScheduleTiming& timing) {
+  const auto busiest = std::max_element(timing.busy.begin(), timing.busy.end());
+  const auto ranks = static_cast<double>(timing.busy.size());
+  const double share = ratio(sum(timing.busy) / ranks, static_cast<double>(busiest->count()));
+  return percent(share) + ": rank " + std::to_string(busiest - timing.busy.begin()) +
+         " is the busiest; " + std::to_string(timing.busy.size()) + " ranks do the work of " +
+         fixed(share * ranks, 2) + " like it";
+}
+
+std::string figures(const Schedule& schedule,
+                    const ScheduleTiming& timing,
+                    const TypedCosts& costs,
+                    int width) {
+  const auto time = [&](Duration duration) { return costs.printed(duration); };
+  const auto count = [](std::int32_t value) { return std::to_string(value); };
+  const auto line = [&](const char* name, const std::string& text) {
+    return wrapped(pad(name, kLabel), text, kLabel, width);
+  };
+  std::string text = line("makespan", time(timing.makespan));
+  text += line("busy", per_rank(timing.busy, time));
+  const double all =
+      static_cast<double>(timing.makespan.count()) * static_cast<double>(timing.busy.size());
+  text += line("bubble",
+               per_rank(timing.bubble, time) + ": makespan less busy; " +
+                   percent(ratio(sum(timing.bubble), all)) + " of the makespan, " +
+                   percent(ratio(sum(timing.bubble), sum(timing.busy))) + " of the busy time");
+  text +=
+      line("span bubble",
+           per_rank(timing.span_bubble, time) + ": idle between a rank's first and last action");
+  if (std::adjacent_find(timing.busy.begin(), timing.busy.end(), std::not_equal_to<>{}) !=
+      timing.busy.end()) {
+    text += line("balance", balance(timing));
+  }
+  text += line(
+      "in flight",
+      per_rank(peak_in_flight(schedule), count) + ": " + held_units(schedule) + " held at most");
+  return text + line("messages", with_commas(message_count(schedule)) + " between ranks");
 }
 
 }  // namespace
@@ -120,62 +198,9 @@ std::string schedule_text(const Schedule& schedule,
                           const ScheduleTiming& timing,
                           const TypedCosts& costs,
                           int width) {
-  const auto time = [&](Duration duration) { return costs.printed(duration); };
-  const auto count = [](std::int32_t value) { return std::to_string(value); };
-  std::string text = heading(schedule, costs) + "\n";
-  text += schedule_picture(schedule, timing, {.width = width, .unit = costs.unit});
-  text += "\n";
-  text += line("makespan", time(timing.makespan));
-  text += line("busy", per_rank(timing.busy, time));
-  text += line("bubble",
-               per_rank(timing.bubble, time) + ": makespan less busy; " +
-                   share(timing.bubble.front(), timing.makespan) + " of the makespan, " +
-                   share(timing.bubble.front(), timing.busy.front()) + " of the busy time");
-  text +=
-      line("span bubble",
-           per_rank(timing.span_bubble, time) + ": idle between a rank's first and last action");
-  text += line("in flight",
-               per_rank(peak_in_flight(schedule), count) +
-                   (schedule.size.vpp > 1 ? ": chunk activations" : ": micro-batches") +
-                   " held at most");
-  text += line("messages", with_commas(message_count(schedule)) + " between ranks");
-  return text + notes(schedule, costs);
-}
-
-nlohmann::ordered_json schedule_json(const Schedule& schedule,
-                                     const ScheduleTiming& timing,
-                                     const TypedCosts& costs) {
-  nlohmann::ordered_json json = sizes(schedule);
-  json["unit"] = costs.has_unit() ? "s" : "";
-  json["costs"] = {{"forward", number(costs.ticks.stages.front().forward, costs)},
-                   {"backward", number(costs.ticks.stages.front().backward, costs)},
-                   {"p2p", number(costs.ticks.p2p, costs)},
-                   {"unused", costs.unused}};
-  json["makespan"] = number(timing.makespan, costs);
-  json["busy"] = numbers(timing.busy, costs);
-  json["bubble"] = numbers(timing.bubble, costs);
-  json["span_bubble"] = numbers(timing.span_bubble, costs);
-  json["peak_in_flight"] = peak_in_flight(schedule);
-  json["messages"] = message_count(schedule);
-  json["actions"] = action_lists(schedule);
-  nlohmann::ordered_json starts = nlohmann::ordered_json::array();
-  for (const std::vector<Instant>& list : timing.start) {
-    nlohmann::ordered_json row = nlohmann::ordered_json::array();
-    for (const Instant at : list) {
-      row.push_back(number(at.time_since_epoch(), costs));
-    }
-    starts.push_back(std::move(row));
-  }
-  json["starts"] = std::move(starts);
-  return json;
-}
-
-nlohmann::ordered_json deadlock_json(const Schedule& schedule, const std::string& grid) {
-  nlohmann::ordered_json json = sizes(schedule);
-  json["makespan"] = nullptr;
-  json["deadlock"] = grid;
-  json["actions"] = action_lists(schedule);
-  return json;
+  return heading(schedule, costs, width) + "\n" +
+         schedule_picture(schedule, timing, {.width = width, .unit = costs.unit}) + "\n" +
+         figures(schedule, timing, costs, width) + notes(schedule, costs, width);
 }
 
 }  // namespace foretrain

@@ -6,8 +6,6 @@
 
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
 namespace foretrain {
 
 /// The picture and the figures with what they mean, at most `width` columns for the picture.
@@ -15,13 +13,5 @@ std::string schedule_text(const Schedule& schedule,
                           const ScheduleTiming& timing,
                           const TypedCosts& costs,
                           int width);
-
-/// The same as JSON: times in the unit of the input, seconds when it has one.
-nlohmann::ordered_json schedule_json(const Schedule& schedule,
-                                     const ScheduleTiming& timing,
-                                     const TypedCosts& costs);
-
-/// Sizes and lists only, for a schedule that deadlocks.
-nlohmann::ordered_json deadlock_json(const Schedule& schedule, const std::string& grid);
 
 }  // namespace foretrain

@@ -1,4 +1,4 @@
-#include "tests/support/command.h"
+#include "tests/cli/schedule_command.h"
 
 #include <array>
 #include <cstdio>
@@ -17,46 +17,12 @@ namespace foretrain {
 namespace {
 
 using nlohmann::json;
-
 using test::Outcome;
-
-/// Runs the program with standard error dropped, or joined to the output with "2>&1".
-Outcome run(const std::string& line, const std::string& errors = "2>/dev/null") {
-  return test::run_program("schedule " + line + " " + errors);
-}
-
-json result(const std::string& line) {
-  const Outcome outcome = run(line + " --json -");
-  EXPECT_EQ(outcome.code, 0) << line;
-  return json::parse(outcome.out, nullptr, false);
-}
-
-/// The pointers of a refusal, in order.
-std::vector<std::string> refused(const std::string& line) {
-  const Outcome outcome = run(line + " --json -");
-  EXPECT_EQ(outcome.code, 2) << line;
-  const json faults = json::parse(outcome.out, nullptr, false);
-  EXPECT_EQ(faults.value("ok", true), false) << outcome.out;
-  std::vector<std::string> pointers;
-  for (const json& fault : faults.value("faults", json::array())) {
-    pointers.push_back(fault.value("pointer", "none"));
-    EXPECT_FALSE(fault.value("message", "").empty());
-  }
-  return pointers;
-}
-
-std::string temporary(const std::string& name) {
-  return (std::filesystem::temp_directory_path() /
-          ("foretrain_schedule_" + std::to_string(getpid()) + "_" + name))
-      .string();
-}
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+using test::read_file;
+using test::refused;
+using test::result;
+using test::run;
+using test::temporary;
 
 // The published row 1f1b, p = 4, m = 8, tF = 1, tB = 2, and its list from the definition.
 TEST(ScheduleCommand, FieldsOfTheContract) {
@@ -115,7 +81,7 @@ TEST(ScheduleCommand, RefusesByName) {
   using Pointers = std::vector<std::string>;
   const std::string size = " --pp 4 --micro-batches 8";
   EXPECT_EQ(refused("1f1b" + size + " --vpp 2"), Pointers{"/schedule"});
-  EXPECT_EQ(refused("1f1b" + size + " --slices 2"), Pointers{"/slices"});
+  EXPECT_EQ(refused("1f1b" + size + " --slices 2"), Pointers{"/schedule"});
   EXPECT_EQ(refused("1f1b" + size + " --overlap-semantics both"), Pointers{"/overlap_semantics"});
   EXPECT_EQ(refused("1f1b" + size + " --dgrad 1"), Pointers{"/wgrad"});
   EXPECT_EQ(refused("1f1b" + size + " --forward '1 us'"), Pointers{"/backward"});
