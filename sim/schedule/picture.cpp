@@ -1,8 +1,9 @@
 #include "foretrain/schedule.h"
 #include "sim/base/format.h"
+#include "sim/base/wrapped.h"
+#include "sim/schedule/picture_cells.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 namespace foretrain {
@@ -10,9 +11,8 @@ namespace {
 
 constexpr const char* kIdle = "·";
 constexpr const char* kMore = "─";  // the rest of an action longer than its name
-constexpr char kMixed = 'x';
-constexpr std::size_t kMostRows = 64;
-constexpr std::array<char, 4> kLetters = {'F', 'B', 'I', 'W'};
+constexpr std::size_t kMostRows = 40;
+constexpr std::size_t kRowsAtEachEnd = 12;  // of those with more ranks
 
 std::string repeated(const char* text, std::int64_t times) {
   std::string line;
@@ -20,18 +20,6 @@ std::string repeated(const char* text, std::int64_t times) {
     line += text;
   }
   return line;
-}
-
-/// What a cell says, from the most to the least.
-enum class Naming { kStage, kMicroBatch, kLetter };
-
-std::string cell_name(const Action& action, Naming naming) {
-  const std::string text = to_string(action);
-  return naming == Naming::kStage ? text : text.substr(text.find_first_of("FBIW"));
-}
-
-std::int64_t ticks_of(Instant at) {
-  return at.time_since_epoch().count();
 }
 
 /// The makespan spread over a number of columns; an instant between two is drawn in the first.
@@ -44,112 +32,131 @@ struct Grid {
   }
 };
 
-template <typename Visit>
-void each_action(const Schedule& schedule, const ScheduleTiming& timing, const Visit& visit) {
-  for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
-    for (std::size_t i = 0; i < schedule.ranks[rank].size(); ++i) {
-      visit(
-          schedule.ranks[rank][i], ticks_of(timing.start[rank][i]), ticks_of(timing.end[rank][i]));
+/// The rows of a picture: all ranks, or those at both ends.
+std::vector<std::size_t> drawn_ranks(std::size_t ranks) {
+  std::vector<std::size_t> drawn;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    if (ranks > kMostRows && rank == kRowsAtEachEnd) {
+      rank = ranks - kRowsAtEachEnd;
     }
+    drawn.push_back(rank);
   }
+  return drawn;
+}
+
+/// The longest time that all starts and ends are multiples of.
+std::int64_t common_measure(const std::vector<PictureRow>& rows, std::int64_t makespan) {
+  std::int64_t measure = makespan;
+  for (const PictureRow& row : rows) {
+    row.each(
+        [&](const PictureBox& box) { measure = std::gcd(std::gcd(measure, box.start), box.end); });
+  }
+  return measure;
 }
 
 /// The narrowest grid on which every start and end is on a column and every name has room; 0 when
 /// that is wider than `room`.
-std::int64_t aligned_columns(const Schedule& schedule,
-                             const ScheduleTiming& timing,
+std::int64_t aligned_columns(const std::vector<PictureRow>& rows,
+                             std::int64_t makespan,
                              Naming naming,
                              std::int64_t room) {
-  std::int64_t quantum = timing.makespan.count();
-  each_action(schedule, timing, [&](const Action&, std::int64_t start, std::int64_t end) {
-    quantum = std::gcd(std::gcd(quantum, start), end);
-  });
+  const std::int64_t quantum = common_measure(rows, makespan);
   std::int64_t each = 1;
-  each_action(schedule, timing, [&](const Action& action, std::int64_t start, std::int64_t end) {
-    const std::int64_t quanta = (end - start) / quantum;
-    const std::int64_t name = display_width(cell_name(action, naming));
-    each = quanta > 0 ? std::max(each, (name + quanta - 1) / quanta) : each;
-  });
-  const Int128 columns = Int128{timing.makespan.count() / quantum} * each;
+  for (const PictureRow& row : rows) {
+    row.each([&](const PictureBox& box) {
+      const std::int64_t quanta = (box.end - box.start) / quantum;
+      const std::int64_t name = display_width(box.name(naming));
+      each = std::max(each, (name + quanta - 1) / quanta);
+    });
+  }
+  const Int128 columns = Int128{makespan / quantum} * each;
   return columns <= room ? static_cast<std::int64_t>(columns) : 0;
 }
 
+/// Whether every name has room on a grid.
+bool names_fit(const std::vector<PictureRow>& rows, const Grid& grid) {
+  bool fit = true;
+  for (const PictureRow& row : rows) {
+    row.each([&](const PictureBox& box) {
+      const std::int64_t width = grid.column_of(box.end) - grid.column_of(box.start);
+      fit = fit && width >= display_width(box.name(grid.naming));
+    });
+  }
+  return fit;
+}
+
 /// A grid on which every name has room, or one for letters.
-Grid choose_grid(const Schedule& schedule, const ScheduleTiming& timing, std::int64_t room) {
-  const bool chunks = schedule.size.vpp > 1;
-  for (const Naming naming : {Naming::kStage, Naming::kMicroBatch}) {
-    if (naming == Naming::kStage && !chunks) {
+Grid choose_grid(const std::vector<PictureRow>& rows,
+                 std::int64_t makespan,
+                 const ScheduleSize& size,
+                 std::int64_t room) {
+  constexpr std::int64_t kShortestName = 2;
+  const bool crowded = std::any_of(rows.begin(), rows.end(), [&](const PictureRow& row) {
+    return row.boxes() > room / kShortestName;
+  });
+  for (const Naming naming : {Naming::kStage, Naming::kMicroBatch, Naming::kWithoutSlice}) {
+    const bool says_more = (naming != Naming::kStage || size.vpp > 1) &&
+                           (naming != Naming::kWithoutSlice || size.slices > 1);
+    if (crowded || !says_more) {
       continue;
     }
-    Grid grid{naming, timing.makespan.count(), aligned_columns(schedule, timing, naming, room)};
+    Grid grid{naming, makespan, aligned_columns(rows, makespan, naming, room)};
     if (grid.columns > 0) {
       return grid;
     }
     grid.columns = room;
-    bool fits = true;
-    each_action(schedule, timing, [&](const Action& action, std::int64_t start, std::int64_t end) {
-      const std::int64_t width = grid.column_of(end) - grid.column_of(start);
-      fits = fits && (start == end || width >= display_width(cell_name(action, naming)));
-    });
-    if (fits) {
+    if (names_fit(rows, grid)) {
       return grid;
     }
   }
-  return {Naming::kLetter, timing.makespan.count(), room};
+  const std::int64_t quanta = makespan / common_measure(rows, makespan);
+  return {Naming::kLetter, makespan, quanta <= room ? room / quanta * quanta : room};
 }
 
-std::string named_row(const Schedule& schedule,
-                      const ScheduleTiming& timing,
-                      std::size_t rank,
-                      const Grid& grid) {
-  std::string row;
+std::string named_row(const PictureRow& row, const Grid& grid) {
+  std::string text;
   std::int64_t at = 0;
-  for (std::size_t i = 0; i < schedule.ranks[rank].size(); ++i) {
-    const std::int64_t from = grid.column_of(ticks_of(timing.start[rank][i]));
-    const std::int64_t to = grid.column_of(ticks_of(timing.end[rank][i]));
-    if (to == from) {
-      continue;  // takes no time, so has no width
-    }
-    const std::string name = cell_name(schedule.ranks[rank][i], grid.naming);
-    row += repeated(kIdle, from - at) + name + repeated(kMore, to - from - display_width(name));
+  row.each([&](const PictureBox& box) {
+    const std::int64_t from = grid.column_of(box.start);
+    const std::int64_t to = grid.column_of(box.end);
+    const std::string name = box.name(grid.naming);
+    text += repeated(kIdle, from - at) + name + repeated(kMore, to - from - display_width(name));
     at = to;
-  }
-  return row + repeated(kIdle, grid.columns - at);
+  });
+  return text + repeated(kIdle, grid.columns - at);
 }
 
 /// What one column of a coarse picture stands for: idle when mostly so, a kind that makes up three
-/// quarters of the work, or both.
-std::string coarse_letter(const std::array<Int128, 4>& shares, Int128 whole) {
+/// quarters of the work, or a mixture, told apart when a fifth of it or more is idle.
+std::string coarse_letter(const LetterShares& shares, Int128 whole) {
   const Int128 busy = std::accumulate(shares.begin(), shares.end(), Int128{0});
   if (2 * busy < whole) {
     return kIdle;
   }
   const auto most = std::max_element(shares.begin(), shares.end());
-  const auto kind = static_cast<std::size_t>(most - shares.begin());
-  return std::string(1, 4 * *most >= 3 * busy ? kLetters[kind] : kMixed);
+  if (4 * *most >= 3 * busy) {
+    return std::string(1, kPictureLetters[static_cast<std::size_t>(most - shares.begin())]);
+  }
+  return 5 * busy > 4 * whole ? "x" : ":";
 }
 
-std::string coarse_row(const Schedule& schedule,
-                       const ScheduleTiming& timing,
-                       std::size_t rank,
-                       const Grid& grid) {
-  // Time of each column by kind, in units of 1 / columns of a tick.
-  std::vector<std::array<Int128, 4>> filled(static_cast<std::size_t>(grid.columns));
-  for (std::size_t i = 0; i < schedule.ranks[rank].size(); ++i) {
-    const auto kind = static_cast<std::size_t>(schedule.ranks[rank][i].kind);
-    const Int128 from = Int128{ticks_of(timing.start[rank][i])} * grid.columns;
-    const Int128 to = Int128{ticks_of(timing.end[rank][i])} * grid.columns;
+std::string coarse_row(const PictureRow& row, const Grid& grid) {
+  // Time of each column by letter, in units of 1 / columns of a tick.
+  std::vector<LetterShares> filled(static_cast<std::size_t>(grid.columns));
+  row.each([&](const PictureBox& box) {
+    const Int128 from = Int128{box.start} * grid.columns;
+    const Int128 to = Int128{box.end} * grid.columns;
     for (Int128 column = from / grid.makespan; column * grid.makespan < to; ++column) {
       const Int128 left = std::max(from, column * grid.makespan);
       const Int128 right = std::min(to, (column + 1) * grid.makespan);
-      filled[static_cast<std::size_t>(column)][kind] += right - left;
+      filled[static_cast<std::size_t>(column)][box.letter()] += right - left;
     }
+  });
+  std::string text;
+  for (const LetterShares& shares : filled) {
+    text += coarse_letter(shares, grid.makespan);
   }
-  std::string row;
-  for (const std::array<Int128, 4>& shares : filled) {
-    row += coarse_letter(shares, grid.makespan);
-  }
-  return row;
+  return text;
 }
 
 /// Marks at the first step of 1, 2, 5, 10, ... ticks that leaves room between the numbers.
@@ -168,20 +175,6 @@ std::string axis(const Grid& grid, Duration unit) {
     line = pad(line, static_cast<int>(grid.column_of(mark))) + text;
   }
   return line;
-}
-
-std::string legend(const Schedule& schedule, Naming naming) {
-  const std::string rest = "B backward, dots idle";
-  switch (naming) {
-    case Naming::kStage:
-      return "2F0: stage 2, forward of micro-batch 0; " + rest;
-    case Naming::kMicroBatch:
-      return "F0: forward of micro-batch 0; " + rest +
-             (schedule.size.vpp > 1 ? "; stages left out for room" : "");
-    case Naming::kLetter:
-      break;
-  }
-  return "too wide to number: columns of mostly F forward, B backward, x both, dots idle";
 }
 
 }  // namespace
@@ -210,20 +203,26 @@ std::string schedule_picture(const Schedule& schedule,
   const std::size_t ranks = schedule.ranks.size();
   const int margin = std::max(6, static_cast<int>(std::to_string(ranks).size()) + 4);
   const std::int64_t room = std::max(10, scale.width - margin);
-  const Grid grid = choose_grid(schedule, timing, room);
-  std::string text = pad("time", margin) + axis(grid, scale.unit) + "\n";
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    if (ranks > kMostRows && rank == kMostRows / 2) {
-      text += pad("  ...", margin) + std::to_string(ranks - kMostRows) + " " +
-              plural("rank", static_cast<std::int64_t>(ranks - kMostRows)) + " not drawn\n";
-      rank = ranks - kMostRows / 2;
-    }
-    text += pad(pad(std::to_string(rank), margin - 2, true), margin) +
-            (grid.naming == Naming::kLetter ? coarse_row(schedule, timing, rank, grid)
-                                            : named_row(schedule, timing, rank, grid)) +
-            "\n";
+  const std::vector<std::size_t> drawn = drawn_ranks(ranks);
+  std::vector<PictureRow> rows;
+  for (const std::size_t rank : drawn) {
+    rows.emplace_back(schedule.ranks[rank], timing.start[rank], timing.end[rank]);
   }
-  return text + pad("", margin) + legend(schedule, grid.naming) + "\n";
+  const Grid grid = choose_grid(rows, timing.makespan.count(), schedule.size, room);
+  std::string text = pad("time", margin) + axis(grid, scale.unit) + "\n";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i > 0 && drawn[i] != drawn[i - 1] + 1) {
+      const auto left_out = static_cast<std::int64_t>(drawn[i] - drawn[i - 1] - 1);
+      text += pad("  ...", margin) + std::to_string(left_out) + " " + plural("rank", left_out) +
+              " not drawn\n";
+    }
+    text +=
+        pad(pad(std::to_string(drawn[i]), margin - 2, true), margin) +
+        (grid.naming == Naming::kLetter ? coarse_row(rows[i], grid) : named_row(rows[i], grid)) +
+        "\n";
+  }
+  const std::string blank(static_cast<std::size_t>(margin), ' ');
+  return text + wrapped(blank, picture_legend(schedule, grid.naming), margin, scale.width);
 }
 
 }  // namespace foretrain
