@@ -55,7 +55,9 @@ std::int32_t pytorch_rounds(const ScheduleSize& size) {
   return std::max(1, size.micro_batches / size.pp);
 }
 
-std::optional<Diagnostic> rounds_fault(const std::string& name, const ScheduleSize& size) {
+std::optional<Diagnostic> rounds_fault(const std::string& name,
+                                       const ScheduleSize& size,
+                                       const std::string& otherwise) {
   const std::int32_t rounds = pytorch_rounds(size);
   const std::int32_t rest = size.micro_batches % rounds;
   if (rest == 0) {
@@ -68,7 +70,7 @@ std::optional<Diagnostic> rounds_fault(const std::string& name, const ScheduleSi
                         " equal rounds, one for every pp of them: " + sizes(size) + ", " +
                         std::to_string(rest) + " left over",
                     "take " + std::to_string(below) + " or " + std::to_string(above) +
-                        " micro-batches, or interleaved with a group"};
+                        " micro-batches, or " + otherwise};
 }
 
 /// Rank r runs the first (v-1) g + 2 (p-1-r) + `more` chunk forwards ahead.
@@ -98,7 +100,7 @@ ActionLists interleaved_lists(const ScheduleSize& size) {
 
 // m < p is legal here: one round, and a larger bubble.
 std::optional<Diagnostic> pytorch_interleaved_illegal(const ScheduleSize& size) {
-  return rounds_fault("interleaved-pytorch", size);
+  return rounds_fault("interleaved-pytorch", size, "interleaved with a group");
 }
 
 ActionLists pytorch_interleaved_lists(const ScheduleSize& size) {
@@ -120,7 +122,7 @@ ActionLists overlapped_interleaved_lists(const ScheduleSize& size) {
 }
 
 std::optional<Diagnostic> zb_interleaved_illegal(const ScheduleSize& size) {
-  return rounds_fault("zb-interleaved", size);
+  return rounds_fault("zb-interleaved", size, "zb-h1, which runs any number on one chunk a rank");
 }
 
 }  // namespace foretrain

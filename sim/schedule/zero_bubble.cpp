@@ -1,5 +1,7 @@
 #include "sim/schedule/orders.h"
 
+// Names differ between sources: here, as in PyTorch, I is the input half and B the whole backward;
+// the zero-bubble papers call the input half B and the whole one BW.
 namespace foretrain {
 namespace {
 

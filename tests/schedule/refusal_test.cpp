@@ -97,6 +97,86 @@ TEST(Refusal, SuggestedSizesAreLegal) {
   }
 }
 
+std::string refusal_text(std::string_view name, const ScheduleSize& size) {
+  const Diagnostic fault = refusal(name, size);
+  return fault.message + " | " + fault.hint;
+}
+
+TEST(Refusal, DualPipeSaysWhatItNeeds) {
+  EXPECT_EQ(
+      refusal_text("dualpipe", {.pp = 16, .micro_batches = 16}),
+      "dualpipe needs 32 micro-batches or more, has 16 | raise global_batch_size, or lower pp");
+  EXPECT_EQ(
+      refusal_text("dualpipe", {.pp = 5, .micro_batches = 40}),
+      "dualpipe needs an even pp, has 5 | take pp 4 or 6, or dualpipev, which runs on any pp");
+  EXPECT_EQ(refusal_text("dualpipe", {.pp = 1, .micro_batches = 40}),
+            "dualpipe needs an even pp, has 1 | take pp 2, or dualpipev, which runs on any pp");
+  EXPECT_EQ(
+      refusal_text("dualpipe", {.pp = 4, .micro_batches = 9}),
+      "dualpipe sends half of the micro-batches each way, has 9 | take 8 or 10 micro-batches");
+  EXPECT_EQ(
+      refusal_text("dualpipev", {.pp = 4, .micro_batches = 7, .vpp = 2}),
+      "dualpipev needs 8 micro-batches or more, has 7 | raise global_batch_size, or lower pp");
+}
+
+TEST(Refusal, FoldedSchedulesRunTwoChunks) {
+  for (const char* name : {"zb-v", "v-half", "v-min", "dualpipev"}) {
+    for (const int vpp : {1, 3}) {
+      EXPECT_EQ(refusal_text(name, {.pp = 4, .micro_batches = 8, .vpp = vpp}),
+                name + (" folds 2 chunks onto each rank, vpp is " + std::to_string(vpp)) +
+                    " | leave vpp out, or set it to 2");
+    }
+  }
+}
+
+TEST(Refusal, RoundsThatAreNotEqual) {
+  EXPECT_EQ(
+      refusal_text("interleaved-pytorch", {.pp = 4, .micro_batches = 9, .vpp = 2}),
+      "interleaved-pytorch cuts micro-batches into 2 equal rounds, one for every pp of them: "
+      "pp 4, 9 micro-batches, 1 left over | take 8 or 10 micro-batches, or interleaved with a "
+      "group");
+  EXPECT_EQ(refusal("zb-interleaved", {.pp = 4, .micro_batches = 19, .vpp = 2}).hint,
+            "take 16 or 20 micro-batches, or zb-h1, which runs any number on one chunk a rank");
+}
+
+// What the hint of every refused round offers is legal, and nearest.
+TEST(Refusal, SuggestedRoundsAreLegal) {
+  int refused = 0;
+  for (int p = 1; p <= 8; ++p) {
+    for (int m = 1; m <= 60; ++m) {
+      const auto legal = [&](int count) {
+        return make_schedule("zb-interleaved", {.pp = p, .micro_batches = count, .vpp = 2})
+            .has_value();
+      };
+      if (legal(m)) {
+        continue;
+      }
+      ++refused;
+      int below = m;
+      int above = m;
+      while (!legal(below)) {
+        --below;
+      }
+      while (!legal(above)) {
+        ++above;
+      }
+      const std::string hint =
+          refusal("zb-interleaved", {.pp = p, .micro_batches = m, .vpp = 2}).hint;
+      EXPECT_TRUE(has(hint, "take " + std::to_string(below) + " or " + std::to_string(above) + " "))
+          << p << " " << m << ": " << hint;
+    }
+  }
+  EXPECT_GT(refused, 100);
+}
+
+TEST(Refusal, SlicesBeyondWhatAnActionHolds) {
+  EXPECT_TRUE(has(refusal_text("seq1f1b", {.pp = 1, .micro_batches = 1, .slices = 40000}),
+                  "at most 32767 slices, slices is 40000"));
+  EXPECT_EQ(refusal_text("1f1b", {.pp = 2, .micro_batches = 4, .slices = 2}),
+            "1f1b does not cut micro-batches into slices, slices is 2 | leave slices out, or take "
+            "seq1f1b");
+}
+
 TEST(Refusal, EveryFaultAtOnce) {
   const Expected<Schedule> schedule =
       make_schedule("1f1b", {.pp = 0, .micro_batches = -1, .vpp = 3, .group = -2});
