@@ -8,8 +8,10 @@
 
 namespace foretrain {
 
-/// The timeline as a picture for a slide: a row per rank, forwards and backwards in two colours
-/// (later chunks darker), micro-batch numbers where they fit, a time axis.
+/// The timeline as a picture for a slide: a row per rank, a colour per kind of action (later chunks
+/// darker), overlapped units as one box of two colours, the second model copy marked below,
+/// micro-batch numbers where they fit, a time axis. More than forty ranks show both ends; boxes too
+/// narrow to see become columns of shares.
 std::string schedule_svg(const Schedule& schedule,
                          const ScheduleTiming& timing,
                          const TypedCosts& costs);

@@ -145,24 +145,6 @@ TEST(ScheduleCommand, DeadlockIsANegativeOutcome) {
   std::filesystem::remove(path);
 }
 
-// One rectangle per action besides ground, rows and legend; each ends where it begins plus a width.
-TEST(ScheduleCommand, SvgDrawsEveryAction) {
-  const std::string path = temporary("picture.svg");
-  EXPECT_EQ(run("1f1b --pp 4 --micro-batches 8 --svg " + path).code, 0);
-  const std::string svg = read_file(path);
-  std::filesystem::remove(path);
-  std::size_t rectangles = 0;
-  for (std::size_t at = svg.find("<rect"); at != std::string::npos;
-       at = svg.find("<rect", at + 1)) {
-    ++rectangles;
-  }
-  EXPECT_EQ(rectangles, 64U + 1 + 4 + 2);
-  // The last rank never idles: it ends at (p-1) tF + m T = 27.
-  EXPECT_NE(svg.find("<title>3B7: 25 to 27</title>"), std::string::npos);
-  EXPECT_EQ(svg.substr(svg.size() - 7), "</svg>\n");
-  EXPECT_EQ(run("1f1b --pp 4 --micro-batches 8 --svg /nowhere/a.svg").code, 3);
-}
-
 TEST(ScheduleCommand, JsonOnStandardOutputStandsAlone) {
   EXPECT_EQ(run("1f1b --pp 2 --micro-batches 2 --csv --json -").out.front(), '{');
   const std::string both = run("1f1b --pp 2 --micro-batches 2").out;
