@@ -16,7 +16,7 @@ constexpr std::size_t kTensor = static_cast<std::size_t>(Resource::kTensor);
 /// Both halves under one numbering.
 class UnitGraph {
  public:
-  UnitGraph(const Block& forward, const Block& backward) {
+  UnitGraph(const Block& forward, const Block& backward, double slower) : slower_(slower) {
     add(forward, 0);
     add(backward, static_cast<std::int32_t>(forward.tasks.size()));
     // A dependency points to an earlier task, so one pass from the back finds every tail.
@@ -35,8 +35,13 @@ class UnitGraph {
   const std::vector<std::int32_t>& inputs(std::int32_t at) const {
     return inputs_[static_cast<std::size_t>(at)];
   }
+  Work work(std::int32_t at) const {
+    Work work = task(at).work;
+    work[kTensor] = std::llround(static_cast<double>(work[kTensor]) * slower_);
+    return work;
+  }
   std::int64_t duration(std::int32_t at) const {
-    return duration_of(task(at).work, kUnitFactors).count();
+    return duration_of(work(at), kUnitFactors).count();
   }
   /// Of the longest path from the task's start to the end of its half.
   std::int64_t tail(std::int32_t at) const { return tail_[static_cast<std::size_t>(at)]; }
@@ -53,6 +58,7 @@ class UnitGraph {
     }
   }
 
+  double slower_;
   std::vector<const Task*> tasks_;
   std::vector<std::vector<std::int32_t>> inputs_;
   std::vector<std::int64_t> tail_;
@@ -61,10 +67,8 @@ class UnitGraph {
 /// List scheduling over streams: each runs one task at a time.
 class ListScheduler {
  public:
-  ListScheduler(const UnitGraph& graph, double sm_share)
-      : graph_(graph), slower_(1.0 / (1.0 - sm_share)) {
+  explicit ListScheduler(const UnitGraph& graph) : graph_(graph) {
     const auto count = static_cast<std::size_t>(graph.size());
-    order_.crowded.resize(count);
     waiting_.resize(count);
     readers_.resize(count);
     for (std::int32_t task = 0; task < graph.size(); ++task) {
@@ -78,7 +82,7 @@ class ListScheduler {
     }
   }
 
-  UnitOrder run() {
+  std::vector<std::int32_t> run() {
     start_all(0);
     while (!running_.empty()) {
       const auto [now, task] = running_.top();
@@ -109,7 +113,6 @@ class ListScheduler {
 
   void finish(std::int32_t task) {
     stream_of(task).busy = false;
-    transfers_ -= graph_.task(task).kind == TaskKind::kCollective ? 1 : 0;
     for (const std::int32_t reader : readers_[static_cast<std::size_t>(task)]) {
       if (--waiting_[static_cast<std::size_t>(reader)] == 0) {
         make_ready(reader);
@@ -117,7 +120,6 @@ class ListScheduler {
     }
   }
 
-  /// Transfers first, so that a kernel that starts beside one knows it.
   void start_all(std::int64_t now) {
     for (std::size_t stream = streams_.size(); stream-- > 0;) {
       if (streams_[stream].busy || streams_[stream].ready.empty()) {
@@ -126,27 +128,18 @@ class ListScheduler {
       const std::int32_t task = streams_[stream].ready.begin()->second;
       streams_[stream].ready.erase(streams_[stream].ready.begin());
       streams_[stream].busy = true;
-      order_.tasks.push_back(task);
-      std::int64_t duration = graph_.duration(task);
-      if (graph_.task(task).kind == TaskKind::kCollective) {
-        ++transfers_;
-      } else if (transfers_ > 0) {
-        order_.crowded[static_cast<std::size_t>(task)] = true;
-        duration = std::llround(static_cast<double>(duration) * slower_);
-      }
-      running_.emplace(now + duration, task);
+      order_.push_back(task);
+      running_.emplace(now + graph_.duration(task), task);
     }
   }
 
   using Running = std::pair<std::int64_t, std::int32_t>;  ///< end, task
   const UnitGraph& graph_;
-  double slower_;
-  UnitOrder order_;
+  std::vector<std::int32_t> order_;
   std::vector<std::size_t> waiting_;
   std::vector<std::vector<std::int32_t>> readers_;
   std::vector<StreamState> streams_;
   std::priority_queue<Running, std::vector<Running>, std::greater<>> running_;
-  int transfers_ = 0;
 };
 
 /// Merged tasks in launch order, dependencies renumbered.
@@ -201,14 +194,21 @@ std::vector<std::int32_t> end_of(const StageBlock& half) {
 UnitOrder one_after_another(const Block& forward, const Block& backward) {
   UnitOrder order;
   order.tasks.resize(forward.tasks.size() + backward.tasks.size());
-  order.crowded.resize(order.tasks.size());
   std::iota(order.tasks.begin(), order.tasks.end(), 0);
   return order;
 }
 
 UnitOrder interleaved_order(const Block& forward, const Block& backward, double sm_share) {
-  const UnitGraph graph(forward, backward);
-  return ListScheduler(graph, sm_share).run();
+  const auto transfers = [](const Block& half) {
+    return std::any_of(half.tasks.begin(), half.tasks.end(), [](const Task& task) {
+      return task.kind == TaskKind::kCollective;
+    });
+  };
+  UnitOrder order;
+  order.slower = transfers(forward) || transfers(backward) ? 1.0 / (1.0 - sm_share) : 1.0;
+  const UnitGraph graph(forward, backward, order.slower);
+  order.tasks = ListScheduler(graph).run();
+  return order;
 }
 
 BuiltBlock merge(const Block& forward,
@@ -216,9 +216,8 @@ BuiltBlock merge(const Block& forward,
                  const Block& backward,
                  const StageBlock& backward_hooks,
                  const UnitOrder& order,
-                 double sm_share,
                  Duration launch) {
-  const UnitGraph graph(forward, backward);
+  const UnitGraph graph(forward, backward, order.slower);
   const auto base = static_cast<std::int32_t>(forward.tasks.size());
   const bool serial = std::is_sorted(order.tasks.begin(), order.tasks.end());
   const Merger merger(graph, order, base);
@@ -226,10 +225,7 @@ BuiltBlock merge(const Block& forward,
   unit.block.name = forward.name + " & " + backward.name;
   for (const std::int32_t number : order.tasks) {
     Task task = graph.task(number);
-    if (order.crowded[static_cast<std::size_t>(number)]) {
-      std::int64_t& tensor = task.work[kTensor];
-      tensor = std::llround(static_cast<double>(tensor) / (1.0 - sm_share));
-    }
+    task.work = graph.work(number);
     unit.hooks.launch += launch;
     task.launch_offset = unit.hooks.launch;
     if (task.stream == kComputeStream) {

@@ -149,17 +149,17 @@ const StageBlock& StageBlocks::get_pair(const Action& forward,
   BlockFlops flops = flops_.at(first.block);
   flops.model += flops_.at(second.block).model;
   flops.recomputed += flops_.at(second.block).recomputed;
-  const double sm_share = scenario_.stack.communication_sm_share;
   // One order for all link classes: members of a group must launch their collectives alike.
   const auto [known, fresh] =
       unit_orders_.try_emplace(std::tuple{parts_.of(forward.stage, parts_.version(forward)),
                                           parts_.of(partner.stage, parts_.version(partner)),
                                           static_cast<int>(phase)});
   if (fresh) {
-    known->second = scenario_.overlap.ep && !stated_unit() ? interleaved_order(f, b, sm_share)
-                                                           : one_after_another(f, b);
+    known->second = scenario_.overlap.ep && !stated_unit()
+                        ? interleaved_order(f, b, scenario_.stack.communication_sm_share)
+                        : one_after_another(f, b);
   }
-  BuiltBlock unit = merge(f, first, b, second, known->second, sm_share, prices_.launch());
+  BuiltBlock unit = merge(f, first, b, second, known->second, prices_.launch());
   if (const std::optional<Duration> stated = stated_unit()) {
     unit = stated_as(*stated, flops, std::move(unit));
   }

@@ -41,11 +41,11 @@ struct BuiltBlock {
   StageBlock hooks;
 };
 
-/// The order in which the tasks of an overlapped unit are launched, and which of them share the GPU
-/// with communication. Tasks are numbered: those of the forward first, then those of the backward.
+/// The order in which the tasks of an overlapped unit are launched. Tasks are numbered: those of
+/// the forward first, then those of the backward.
 struct UnitOrder {
   std::vector<std::int32_t> tasks;
-  std::vector<bool> crowded;  ///< by task: a kernel beside a transfer
+  double slower = 1.0;  ///< work of tensor cores, times: some SMs belong to the transfers
 };
 
 /// Model FLOPs of the kernels of one block, for conservation and HFU.

@@ -3,6 +3,8 @@
 // come when the transfer begins.
 #include "sim/lower/template_writer.h"
 
+#include <algorithm>
+
 namespace foretrain {
 
 /// `producer` makes what is sent. Forward messages go to the neighbour on the side where the next
@@ -26,14 +28,15 @@ TemplateWriter::Hop TemplateWriter::hop(const Action& producer,
   return {cell * 2 + (gradient ? 1 : 0), to_next ? kNext : kPrevious};
 }
 
-std::optional<TemplateWriter::Hop> TemplateWriter::input_of(const Action& action) const {
+std::optional<TemplateWriter::Hop> TemplateWriter::input_of(const Action& action,
+                                                            std::int32_t rank) const {
   if (action.kind == ActionKind::kWeightGradient) {
     return std::nullopt;
   }
   const std::int32_t from = action.stage + (action.kind == ActionKind::kForward ? -1 : 1);
   Action producer = action;
   producer.stage = from;
-  if (from < 0 || from >= in_.schedule.stages() || in_.schedule.owner(producer) == links_.pp_rank) {
+  if (from < 0 || from >= in_.schedule.stages() || in_.schedule.owner(producer) == rank) {
     return std::nullopt;
   }
   return hop(producer, from, action.stage, false);
@@ -120,6 +123,43 @@ std::int32_t TemplateWriter::receive(const Hop& hop, const Action& action) {
   wait_in_gap();
   gap_.push_back(task);
   return task;
+}
+
+/// What the neighbour receives from this rank, in its order.
+std::vector<std::int32_t> TemplateWriter::messages_awaited(std::int32_t slot) const {
+  const std::int32_t pp = in_.schedule.size.pp;
+  const std::int32_t neighbour = (links_.pp_rank + (slot == kNext ? 1 : pp - 1)) % pp;
+  std::vector<std::int32_t> order;
+  for (const Action& action : in_.schedule.ranks[static_cast<std::size_t>(neighbour)]) {
+    const std::optional<Hop> input = input_of(action, neighbour);
+    if (input && input->slot != slot) {
+      order.push_back(input->message);
+    }
+  }
+  return order;
+}
+
+/// A pair matches messages in the order both issue them (NCCL), so under rendezvous an output waits
+/// until its turn at the receiver has come.
+void TemplateWriter::send_in_order(const Hop& hop, const ComputeCall& from, const Action& action) {
+  if (!rendezvous()) {
+    send(hop, from, action);
+    return;
+  }
+  Outbox& outbox = outboxes_[static_cast<std::size_t>(hop.slot)];
+  if (outbox.order.empty()) {
+    outbox.order = messages_awaited(hop.slot);
+  }
+  outbox.made[hop.message] = {from, action};
+  while (outbox.next < outbox.order.size()) {
+    const auto found = outbox.made.find(outbox.order[outbox.next]);
+    if (found == outbox.made.end()) {
+      return;
+    }
+    send({found->first, hop.slot}, found->second.first, found->second.second);
+    outbox.made.erase(found);
+    ++outbox.next;
+  }
 }
 
 void TemplateWriter::send(const Hop& hop, const ComputeCall& from, const Action& action) {

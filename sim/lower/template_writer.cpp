@@ -137,7 +137,7 @@ std::size_t TemplateWriter::unit_length_at(std::size_t position) const {
 void TemplateWriter::run_unit(Unit unit, std::size_t position) {
   std::vector<std::int32_t> received;
   for (const Action& action : unit) {
-    if (const std::optional<Hop> input = input_of(action)) {
+    if (const std::optional<Hop> input = input_of(action, links_.pp_rank)) {
       received.push_back(receive(*input, action));
     }
   }
@@ -148,7 +148,7 @@ void TemplateWriter::run_unit(Unit unit, std::size_t position) {
   }
   for (const Action& action : unit) {
     if (const std::optional<Hop> output = output_of(action)) {
-      send(*output, done, action);
+      send_in_order(*output, done, action);
     }
   }
   reduce_when_due(position + unit.size() - 1, done);

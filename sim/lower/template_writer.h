@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace foretrain {
@@ -54,11 +55,13 @@ class TemplateWriter {
   std::size_t unit_length_at(std::size_t position) const;
 
   // Transfers (template_transfers.cpp).
-  std::optional<Hop> input_of(const Action& action) const;
+  std::optional<Hop> input_of(const Action& action, std::int32_t rank) const;
   std::optional<Hop> output_of(const Action& action) const;
   Hop hop(const Action& producer, std::int32_t from_stage, std::int32_t to_stage, bool sends) const;
   std::int32_t receive(const Hop& hop, const Action& action);
+  void send_in_order(const Hop& hop, const ComputeCall& from, const Action& action);
   void send(const Hop& hop, const ComputeCall& from, const Action& action);
+  std::vector<std::int32_t> messages_awaited(std::int32_t slot) const;
   std::int32_t transfer(TaskKind kind, const Hop& hop, const Action& action, bool token);
   void wait_in_gap();
   std::int32_t stream_of(TaskKind kind, std::int32_t slot) const;
@@ -93,6 +96,14 @@ class TemplateWriter {
   std::vector<std::int32_t>
       blocking_;  ///< reductions and sends without overlap: the next compute waits for them
   std::vector<std::int32_t> gap_;  ///< transfers since the last compute call
+  /// Rendezvous: to each neighbour, messages in the order it receives them, and those that are made
+  /// but not yet their turn.
+  struct Outbox {
+    std::vector<std::int32_t> order;
+    std::size_t next = 0;
+    std::map<std::int32_t, std::pair<ComputeCall, Action>> made;
+  };
+  std::array<Outbox, kPeerSlots> outboxes_;
   std::vector<std::int32_t>
       reductions_;  ///< gradient reductions issued, template-wide task indices
   std::vector<Gather> gathers_;

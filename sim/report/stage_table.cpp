@@ -180,7 +180,7 @@ std::string name_of(const Row& row, const StepReport& report, int digits) {
   if (row.last != row.first) {
     return name + " .. " + std::to_string(report.stages[row.last].pp_rank);
   }
-  return name + (first.embedding && first.head ? " (all)"
+  return name + (first.embedding && first.head ? (report.stages.size() > 1 ? " (ends)" : " (all)")
                  : first.embedding             ? " (embed)"
                  : first.head                  ? " (head)"
                                                : "");

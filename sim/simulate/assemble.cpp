@@ -112,33 +112,6 @@ std::vector<StageReport> stages_of(const Lowered& lowered,
   return stages;
 }
 
-/// What the verdict hangs on, and a sharding that saved nothing.
-void add_memory_notes(const Scenario& scenario, const StepFacts& facts, StepReport& report) {
-  const MemoryPlan& heaviest = facts.memory[static_cast<std::size_t>(report.memory_peak_stage)];
-  if (report.fits == Fit::kNo) {
-    const std::int64_t missing = report.memory_peak + kContextBytes - report.memory_capacity;
-    report.notes.push_back("does not fit by " + human_bytes(missing) + " on stage " +
-                           std::to_string(report.memory_peak_stage) + ": states " +
-                           human_bytes(heaviest.static_bytes()) + ", activations " +
-                           human_bytes(heaviest.activations + heaviest.logits) + ", context " +
-                           human_bytes(kContextBytes));
-    const bool states = heaviest.static_bytes() > heaviest.activations + heaviest.logits;
-    const std::string degrees = scenario.model.experts > 0 ? "tp, pp, ep" : "tp, pp";
-    report.notes.push_back(
-        states ? "states shrink with " + degrees + " and sharding (zero1 to zero3) over dp"
-               : "activations shrink with tp, cp, recompute and a smaller micro-batch");
-  }
-  const bool whole = std::all_of(facts.memory.begin(),
-                                 facts.memory.end(),
-                                 [](const MemoryPlan& plan) { return plan.gradients_whole; });
-  if (scenario.parallelism.sharding == Sharding::kZero2 && whole) {
-    report.notes.push_back(
-        "zero2 saves nothing over zero1 here: with one or two chunks a rank all gradients are "
-        "being accumulated (stack.gradient_reduction \"micro_batch\" reduces after each "
-        "micro-batch)");
-  }
-}
-
 ExposedAccount account_of(std::string_view group) {
   return group == "tp"   ? kTensorAccount
          : group == "cp" ? kContextAccount
@@ -171,44 +144,6 @@ void add_network(const StepFacts& facts, const Means& means, StepReport& report)
         transfer.count() == 0 ? 0.0 : static_cast<double>(row.bytes) / seconds(transfer);
     report.network.push_back(std::move(row));
   }
-}
-
-/// Nodes that the first expert-parallel group spans.
-std::int64_t expert_nodes(const Scenario& scenario) {
-  const Expected<DeviceMesh> mesh = DeviceMesh::build(mesh_size(scenario));
-  if (!mesh || scenario.parallelism.ep == 1) {
-    return 1;
-  }
-  std::vector<std::int64_t> nodes;
-  const std::vector<ProcessGroup> groups = mesh->groups("ep");
-  for (const std::int64_t rank : groups.front().ranks) {
-    nodes.push_back(rank / scenario.cluster.hardware.gpus_per_node);
-  }
-  std::sort(nodes.begin(), nodes.end());
-  return std::unique(nodes.begin(), nodes.end()) - nodes.begin();
-}
-
-/// Expert traffic is counted by tokens; what of it each NIC carries is told apart.
-void add_expert_wire(const Scenario& scenario, StepReport& report) {
-  const std::int64_t nodes = expert_nodes(scenario);
-  const auto row = std::find_if(report.network.begin(),
-                                report.network.end(),
-                                [](const auto& group) { return group.group == "ep"; });
-  if (nodes == 1 || row == report.network.end()) {
-    return;
-  }
-  const auto ranks = static_cast<double>(scenario.parallelism.ep);
-  const auto count = static_cast<double>(nodes);
-  const std::string& dispatcher = scenario.stack.dispatcher;
-  const bool forwards = dispatcher == "deepep" || dispatcher == "flex";
-  const double copies = forwards ? nodes_per_token(scenario.model, nodes) /
-                                       static_cast<double>(scenario.model.experts_per_token)
-                                 : 1.0;
-  const double wire = copies * (count - 1.0) / count / ((ranks - 1.0) / ranks);
-  report.notes.push_back("expert traffic: " + human_rate(row->bus_bandwidth) +
-                         " counted by tokens, " + human_rate(row->bus_bandwidth * wire) +
-                         " of it between nodes" +
-                         (forwards ? " (one copy per node, forwarded inside)" : ""));
 }
 
 /// Nearest-rank percentile of sorted values.
@@ -283,73 +218,6 @@ void add_rates(const Scenario& scenario,
   report.parameters = count_parameters(scenario.model).total;
 }
 
-/// The stash of one layer by tensor, and its largest entries in words.
-void add_activations(const StepFacts& facts, StepReport& report) {
-  std::int64_t total = 0;
-  for (const Stash& stash : facts.layer_stash) {
-    report.layer_activations.push_back({std::string(stash.name), stash.bytes.value});
-    total += stash.bytes.value;
-  }
-  std::vector<LayerActivation> sorted = report.layer_activations;
-  std::stable_sort(
-      sorted.begin(), sorted.end(), [](const LayerActivation& a, const LayerActivation& b) {
-        return a.bytes > b.bytes;
-      });
-  std::string text = "a layer keeps " + human_bytes(total) + " a micro-batch";
-  for (std::size_t i = 0; i < sorted.size() && i < 3; ++i) {
-    text += (i == 0 ? ": " : ", ") + sorted[i].tensor + " " + human_bytes(sorted[i].bytes);
-  }
-  report.notes.push_back(text + (sorted.size() > 3 ? " ..." : ""));
-}
-
-void add_words(const Scenario& scenario, StepReport& report) {
-  const Parallelism& degrees = scenario.parallelism;
-  if (scenario.costs.constant) {
-    report.assumed.push_back("constant costs: " + percent(scenario.costs.gemm_efficiency, 0) +
-                             " of peak in GEMMs, " +
-                             percent(scenario.costs.attention_efficiency, 0) + " in attention" +
-                             (scenario.costs.communication_free ? ", free communication" : ""));
-  } else {
-    report.assumed.push_back("attention " + scenario.stack.attention_kernel);
-  }
-  if (is_narrow(scenario.training.dtype.compute)) {
-    report.assumed.push_back(std::string(type_name(scenario.training.dtype.compute)) +
-                             " in linear layers; attention, embedding, router and logits in " +
-                             std::string(type_name(scenario.training.dtype.attention)));
-  }
-  if (degrees.dp > 1) {
-    report.assumed.push_back("gradients reduced in " +
-                             std::string(type_name(scenario.training.dtype.grads)));
-  }
-  const bool stated = std::any_of(
-      scenario.perturbations.begin(), scenario.perturbations.end(), [](const Perturbation& entry) {
-        return entry.kind == "expert_imbalance";
-      });
-  if (scenario.model.experts > 0 && !stated) {
-    report.assumed.push_back("balanced routing");
-  }
-  const double exposed = seconds(report.breakdown.tp + report.breakdown.cp + report.breakdown.ep +
-                                 report.breakdown.dp + report.breakdown.pp);
-  if (exposed > 0.9 * seconds(report.step_time)) {
-    report.notes.push_back(
-        "communication takes " + percent(exposed / seconds(report.step_time)) +
-        " of the step: compare bytes and rates above with what the fabric gives");
-  }
-  const double embedding =
-      6.0 * static_cast<double>(count_parameters(scenario.model).input_embedding);
-  const double per_flop = report.mfu / report.flops_per_token;
-  report.notes.push_back("MFU by other counts: causal attention " + percent(report.mfu_causal) +
-                         ", all of it " + percent(report.mfu_full) + ", the input embedding too " +
-                         percent(report.mfu_full + embedding * per_flop));
-  if (degrees.pp > 1) {
-    const auto chunks = static_cast<double>(degrees.vpp * scenario.micro_batches());
-    const double ideal = static_cast<double>(degrees.pp - 1) / chunks;
-    report.notes.push_back("ideal bubble " + std::to_string(degrees.pp - 1) + "/(" +
-                           std::to_string(scenario.micro_batches()) + "·" +
-                           std::to_string(degrees.vpp) + ") = " + percent(ideal) + " of busy");
-  }
-}
-
 }  // namespace
 
 void judge_memory(const Scenario& scenario, const StepFacts& facts, StepReport& report) {
@@ -387,7 +255,7 @@ StepReport assemble_report(const Scenario& scenario,
   add_network(lowered.facts, means, report);
   add_expert_wire(scenario, report);
   report.steps = statistics_of(timeline);
-  add_words(scenario, report);
+  add_words(scenario, lowered, report);
   add_activations(lowered.facts, report);
   return report;
 }

@@ -77,6 +77,16 @@ std::vector<StragglerCost> straggler_costs(const Scenario& scenario,
 /// The heaviest stage's peak against a GPU's capacity.
 void judge_memory(const Scenario& scenario, const StepFacts& facts, StepReport& report);
 
+// Words beside the figures (notes.cpp).
+/// What the verdict hangs on, and a sharding that saved nothing.
+void add_memory_notes(const Scenario& scenario, const StepFacts& facts, StepReport& report);
+/// Expert traffic is counted by tokens; what of it each NIC carries is told apart.
+void add_expert_wire(const Scenario& scenario, StepReport& report);
+/// The stash of one layer by tensor, and its largest entries in words.
+void add_activations(const StepFacts& facts, StepReport& report);
+/// What was assumed, MFU by other counts, the ideal bubble.
+void add_words(const Scenario& scenario, const Lowered& lowered, StepReport& report);
+
 /// What the first lines of a report say.
 ReportHeader header_of(const Scenario& scenario);
 std::string_view type_name(DataType type);
