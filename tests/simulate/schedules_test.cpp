@@ -1,0 +1,136 @@
+#include "tests/support/pipelines.h"
+
+#include <gtest/gtest.h>
+
+/// Rule: with free transfers and equal chunks a run takes what its schedule takes alone.
+namespace foretrain {
+namespace {
+
+using test::pipeline_text;
+using test::PipelineSize;
+using test::read_with;
+
+constexpr const char* kStated = R"({"model": "stated", "forward": "10 ms", "backward": "23 ms",
+    "dgrad": "12 ms", "wgrad": "8 ms", "overlapped": "31 ms"})";
+constexpr const char* kTextbook =
+    R"({"model": "constant", "communication": "free", "embedding_and_head": "free"})";
+
+class Schedules : public testing::TestWithParam<ScheduleEntry> {};
+
+Simulation run(const std::string& text) {
+  Expected<Simulation> simulation = simulate(read_with(text, {}));
+  if (!simulation) {
+    ADD_FAILURE() << simulation.error().list.front().message;
+    return {};
+  }
+  return std::move(*simulation);
+}
+
+/// What the schedule alone takes; every stage costs the same.
+ScheduleTiming alone(const Simulation& simulation, const ScheduleCosts& costs) {
+  Expected<ScheduleTiming> timing = time_schedule(simulation.schedule, costs);
+  EXPECT_TRUE(timing.has_value());
+  return timing ? *std::move(timing) : ScheduleTiming{};
+}
+
+TEST_P(Schedules, ARunOfStatedTimesTakesTheMakespan) {
+  const auto ms = [](int value) { return Duration{std::int64_t{1'000'000'000} * value}; };
+  ScheduleCosts costs;
+  costs.stages = {{ms(10), ms(23), ms(12), ms(8), ms(31)}};
+  for (const PipelineSize& size : test::sizes_of(GetParam())) {
+    for (const bool sequential : {false, true}) {
+      SCOPED_TRACE("pp " + std::to_string(size.pp) + " m " + std::to_string(size.micro_batches));
+      costs.sequential = sequential;
+      const Simulation simulation =
+          run(pipeline_text(std::string(GetParam().name),
+                            size,
+                            kStated,
+                            sequential ? R"(, "overlap_semantics": "sequential")" : ""));
+      const ScheduleTiming timing = alone(simulation, costs);
+      EXPECT_EQ(simulation.report.isolated_step, timing.makespan);
+      EXPECT_EQ(simulation.report.step_time, timing.makespan);
+      Duration busy{};
+      for (const Duration rank : timing.busy) {
+        busy += rank;
+      }
+      EXPECT_EQ(simulation.report.breakdown.compute, busy / size.pp);
+      EXPECT_EQ(simulation.report.breakdown.imbalance, Duration{});
+    }
+  }
+}
+
+TEST_P(Schedules, ARunOfTextbookKernelsTakesTheMakespan) {
+  for (const PipelineSize& size : test::sizes_of(GetParam())) {
+    SCOPED_TRACE("pp " + std::to_string(size.pp) + " m " + std::to_string(size.micro_batches));
+    const Simulation simulation = run(pipeline_text(std::string(GetParam().name), size, kTextbook));
+    if (size.slices > 1) {
+      continue;  // later slices attend to more
+    }
+    const ScheduleCosts& costs = simulation.chunk_costs;
+    for (const ChunkCosts& chunk : costs.stages) {
+      EXPECT_EQ(chunk.forward, costs.stages.front().forward);
+    }
+    EXPECT_EQ(simulation.report.isolated_step, alone(simulation, costs).makespan);
+    EXPECT_EQ(simulation.report.step_time, alone(simulation, costs).makespan);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table,
+                         Schedules,
+                         testing::ValuesIn(schedule_table().begin(), schedule_table().end()),
+                         test::entry_name);
+
+// A backward's halves are its kernels, each once: their times add up under textbook costs.
+TEST(SplitBackward, HalvesAddUpToTheWhole) {
+  const PipelineSize size{4, 8};
+  const ChunkCosts split = run(pipeline_text("zb-h1", size, kTextbook)).chunk_costs.stages.front();
+  const ChunkCosts whole = run(pipeline_text("1f1b", size, kTextbook)).chunk_costs.stages.front();
+  EXPECT_EQ(split.input_gradient + split.weight_gradient, whole.backward);
+  EXPECT_EQ(split.forward, whole.forward);
+}
+
+// Without a barrier every rank updates when it is done: ranks that start and end skewed lose
+// nothing, and the next step follows at once. With one ZB-H2 loses (p - 1) forwards.
+TEST(Barrier, PostValidationLetsZeroBubbleBeZero) {
+  const auto step = [](const std::string& keys) {
+    return run(pipeline_text("zb-h2",
+                             {4, 12},
+                             R"({"model": "stated", "forward": "10 ms", "dgrad": "10 ms",
+                                 "wgrad": "10 ms"})",
+                             keys))
+        .report.step_time;
+  };
+  EXPECT_EQ(step(R"(, "barrier": false)"), Duration{std::int64_t{360'000'000'000}});
+  EXPECT_EQ(step(""), Duration{std::int64_t{390'000'000'000}});
+}
+
+// The step's optimizer comes on top where somebody states it.
+TEST(Stated, OptimizerEndsTheStep) {
+  const std::string costs =
+      R"({"model": "stated", "forward": "10 ms", "backward": "20 ms", "optimizer": "5 ms"})";
+  const StepReport report = run(pipeline_text("1f1b", {4, 8}, costs)).report;
+  EXPECT_EQ(report.step_time, Duration{std::int64_t{335'000'000'000}});
+  EXPECT_EQ(report.breakdown.optimizer, Duration{std::int64_t{5'000'000'000}});
+}
+
+TEST(Stated, ASplitScheduleNeedsBothHalves) {
+  const Expected<Scenario> scenario = parse_scenario(pipeline_text(
+      "zb-h1", {4, 8}, R"({"model": "stated", "forward": "1 ms", "backward": "2 ms"})"));
+  ASSERT_FALSE(scenario.has_value());
+  EXPECT_EQ(scenario.error().list.front().pointer, "/costs/dgrad");
+}
+
+// Slices of a sequence attend to those before: together they do the work of the whole.
+TEST(Slices, TogetherTheyAreTheSequence) {
+  const Simulation whole = run(pipeline_text("seq1f1b", {2, 4, 1, 1}, kTextbook));
+  const Simulation cut = run(pipeline_text("seq1f1b", {2, 4, 1, 4}, kTextbook));
+  EXPECT_EQ(whole.report.flops_per_token, cut.report.flops_per_token);
+  const Duration difference = cut.report.breakdown.compute - whole.report.breakdown.compute;
+  EXPECT_GE(difference, Duration{});
+  EXPECT_LE(difference, Duration{4 * 4 * 200});  // each kernel rounds up to the picosecond
+  EXPECT_LT(cut.report.step_time, whole.report.step_time);
+  EXPECT_LT(cut.report.memory_peak, whole.report.memory_peak);
+}
+
+}  // namespace
+}  // namespace foretrain
