@@ -104,7 +104,10 @@ void each_group(const char* name, Check check) {
 TEST(ClosedForm, Interleaved) {
   for (const bool overlapped : {false, true}) {
     each_group(overlapped ? "interleaved-overlap" : "interleaved", [&](const Schedule& schedule) {
-      const auto [p, m, v, g, k] = schedule.size;
+      const int p = schedule.size.pp;
+      const int m = schedule.size.micro_batches;
+      const int v = schedule.size.vpp;
+      const int g = schedule.size.group;
       expect_fill_and_drain(schedule);
       EXPECT_EQ(peak_in_flight(schedule), each_peak(schedule.size, [&](int rank) {
                   return std::min(m * v, (v - 1) * g + 2 * (p - 1 - rank) + (overlapped ? 2 : 1));
