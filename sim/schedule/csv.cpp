@@ -164,11 +164,14 @@ class Reader {
   }
 
   void refuse_cell(std::string_view text, const char* what, const std::string& hint) {
-    faults_.add("line " + std::to_string(cells_.line()) + ": " + quoted(text) + " " + what, hint);
+    faults_.add("line " + std::to_string(cells_.line()) + ": " + quoted(text) + " " + what,
+                hint == last_hint_ ? "" : hint);
+    last_hint_ = hint;
   }
 
   CsvCells cells_;
   CappedFaults faults_;
+  std::string last_hint_;  // a hint stands once
   std::vector<std::vector<Action>> lists_;
   std::vector<std::size_t> lines_;  ///< of each list
   std::int64_t actions_ = 0;

@@ -58,40 +58,37 @@ std::string order_fault(const Action& action, std::uint8_t state) {
   return done(kForwardBit) ? "" : " stands before its forward";
 }
 
-/// Checks one action where it stands and notes it as done.
+/// Checks one action where it stands and notes it as done; what follows its name, or nothing.
 std::string action_fault(const Schedule& schedule,
                          std::int32_t rank,
                          const Action& action,
                          Seen& seen) {
-  const std::string where = "rank " + std::to_string(rank) + ": " + to_string(action);
   if (!known_cell(schedule, action)) {
-    return where + " is outside " + sizes_text(schedule);
+    return " is outside " + sizes_text(schedule);
   }
   if (schedule.owner(action) != rank) {
-    return where + " belongs to rank " + std::to_string(schedule.owner(action));
+    return " belongs to rank " + std::to_string(schedule.owner(action));
   }
   std::int8_t& copy = seen.copy[static_cast<std::size_t>(action.micro_batch)];
   if (copy >= 0 && action.copy >= 0 && copy != action.copy) {
-    return where + ": the micro-batch runs through the other copy of the model elsewhere";
+    return ": the micro-batch runs through the other copy of the model elsewhere";
   }
   copy = action.copy;
   std::uint8_t& state = seen.done[cell(schedule, action)];
-  const std::string fault = order_fault(action, state);
+  std::string fault = order_fault(action, state);
   state = static_cast<std::uint8_t>(state | bit_of(action.kind));
-  return fault.empty() ? "" : where + fault;
+  return fault;
 }
 
 /// An overlapped unit is a forward and then a backward, or its input half.
-std::string unit_fault(std::int32_t rank, const std::vector<Action>& list, std::size_t at) {
+std::string unit_fault(const std::vector<Action>& list, std::size_t at) {
   if (!list[at].overlapped) {
     return "";
   }
   const bool pair = list[at].kind == ActionKind::kForward && at + 1 < list.size() &&
                     (list[at + 1].kind == ActionKind::kBackward ||
                      list[at + 1].kind == ActionKind::kInputGradient);
-  return pair ? ""
-              : "rank " + std::to_string(rank) + ": " + to_string(list[at]) +
-                    " overlaps with no backward";
+  return pair ? "" : " overlaps with no backward";
 }
 
 /// The action a cell still lacks, or nothing.
@@ -176,10 +173,10 @@ std::vector<std::string> list_faults(const Schedule& schedule) {
   for (std::int32_t rank = 0; rank < size.pp; ++rank) {
     const std::vector<Action>& list = schedule.ranks[static_cast<std::size_t>(rank)];
     for (std::size_t at = 0; at < list.size(); ++at) {
-      for (std::string fault :
-           {action_fault(schedule, rank, list[at], seen), unit_fault(rank, list, at)}) {
+      for (const std::string& fault :
+           {action_fault(schedule, rank, list[at], seen), unit_fault(list, at)}) {
         if (!fault.empty()) {
-          faults.add(std::move(fault), "");
+          faults.add("rank " + std::to_string(rank) + ": " + to_string(list[at]) + fault, "");
         }
       }
     }
