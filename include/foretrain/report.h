@@ -106,6 +106,7 @@ struct StepReport {
   ReportHeader header;
   bool deadlock = false;
   std::vector<BlockedLine> blocked;  ///< deadlock only; then no times below count
+  std::string deadlock_grid;         ///< the schedule, the actions that cannot begin marked
   Duration step_time{};
   Duration isolated_step{};
   double tokens_per_s = 0, tokens_per_s_per_gpu = 0, tflops_per_gpu = 0;

@@ -59,6 +59,10 @@ struct BlockedTask {
   std::int32_t rank = 0;
   std::string task;         ///< e.g. "3F5 pp receive"
   std::string waiting_for;  ///< e.g. "send of message 12 by rank 7"
+  std::int32_t stream = 0;
+  std::int32_t call = 0;          ///< index into Template::calls
+  std::int32_t on_instance = -1;  ///< whose stream would have to go on first
+  std::int32_t on_stream = -1;    ///< of the own instance; -1 where it is another's
 };
 struct Deadlock {
   std::vector<BlockedTask> blocked;

@@ -29,10 +29,7 @@ class Blockage {
       for (std::size_t s = 0; s < program_.streams.size(); ++s) {
         const std::int32_t head = head_of(instance, static_cast<std::int32_t>(s));
         if (head >= 0) {
-          result.blocked.push_back({instance,
-                                    program_.instances[i].rank,
-                                    name_of(instance, head),
-                                    reason(instance, head)});
+          result.blocked.push_back(blocked_at(instance, static_cast<std::int32_t>(s), head));
         }
       }
     }
@@ -78,6 +75,26 @@ class Blockage {
     name += call.micro_batch < 0 ? "" : std::to_string(call.micro_batch);
     const bool labelled = entry.label < static_cast<std::int32_t>(program_.labels.size());
     return labelled ? name + " " + program_.labels[entry.label] : name;
+  }
+
+  BlockedTask blocked_at(std::int32_t instance, std::int32_t stream, std::int32_t task) const {
+    BlockedTask blocked;
+    blocked.instance = instance;
+    blocked.rank = program_.instances[instance].rank;
+    blocked.task = name_of(instance, task);
+    blocked.waiting_for = reason(instance, task);
+    blocked.stream = stream;
+    const Template& list = program_.templates[program_.instances[instance].template_index];
+    blocked.call = static_cast<std::int32_t>(&call_of(instance, task) - list.calls.data());
+    blocked.on_instance = instance;
+    const std::int32_t wait = open_wait(instance, task);
+    const Task& entry = *list_of(instance).tasks[task].task;
+    if (wait >= 0) {
+      blocked.on_stream = list_of(instance).tasks[wait].task->stream;
+    } else if (entry.kind != TaskKind::kCollective) {
+      blocked.on_instance = program_.instances[instance].peers[entry.peer_slot];
+    }
+    return blocked;
   }
 
   std::string reason(std::int32_t instance, std::int32_t task) const {

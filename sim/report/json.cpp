@@ -140,6 +140,7 @@ std::string report_json(const StepReport& report) {
     return Json{{"rank", line.rank}, {"task", line.task}, {"waiting_for", line.waiting_for}};
   });
   if (report.deadlock) {
+    json["deadlock_grid"] = report.deadlock_grid;
     add_no_times(json);
   } else {
     add_times(json, report);

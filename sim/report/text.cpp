@@ -196,6 +196,9 @@ std::string deadlock_page(const StepReport& report, const TextStyle& style) {
     text += "  and " + with_commas(static_cast<std::int64_t>(report.blocked.size() - kShown)) +
             " more (all in --json)\n";
   }
+  if (!report.deadlock_grid.empty()) {
+    text += "\n" + report.deadlock_grid + "\n";
+  }
   return text;
 }
 

@@ -77,6 +77,9 @@ std::vector<StragglerCost> straggler_costs(const Scenario& scenario,
 /// The heaviest stage's peak against a GPU's capacity.
 void judge_memory(const Scenario& scenario, const StepFacts& facts, StepReport& report);
 
+/// The schedule as a grid, with the action each pipeline rank could not begin marked.
+std::string deadlock_grid(const Program& program, const Lowered& lowered, const Deadlock& deadlock);
+
 // Words beside the figures (notes.cpp).
 /// What the verdict hangs on, and a sharding that saved nothing.
 void add_memory_notes(const Scenario& scenario, const StepFacts& facts, StepReport& report);

@@ -171,6 +171,7 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
   StepReport& report = simulation.report;
   if (const auto* deadlock = std::get_if<Deadlock>(&result)) {
     report = deadlock_report(*deadlock);
+    report.deadlock_grid = deadlock_grid(simulation.program, *lowered, *deadlock);
     report.header.name = scenario.name;
     report.header.scenario_json = write_scenario(scenario);
   } else {

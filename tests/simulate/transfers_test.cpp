@@ -34,6 +34,15 @@ ScheduleCosts stated() {
   return costs;
 }
 
+/// The actions that a grid marks.
+std::vector<std::string> marks(const std::string& grid) {
+  std::vector<std::string> marked;
+  for (std::size_t at = grid.find(": "); (at = grid.find('[', at)) != std::string::npos; ++at) {
+    marked.push_back(grid.substr(at, grid.find(']', at) - at));
+  }
+  return marked;
+}
+
 class Transfers : public testing::TestWithParam<ScheduleEntry> {};
 
 TEST_P(Transfers, BlockingRendezvousIsThatOfTheLists) {
@@ -53,7 +62,9 @@ TEST_P(Transfers, BlockingRendezvousIsThatOfTheLists) {
       ASSERT_TRUE(schedule.has_value());
       const bool hangs = find_deadlock(*schedule, costs).has_value();
       ASSERT_EQ(report.deadlock, hangs);
-      if (!hangs) {
+      if (hangs) {
+        EXPECT_EQ(marks(report.deadlock_grid), marks(*find_deadlock(*schedule, costs)));
+      } else {
         EXPECT_EQ(report.isolated_step, time_schedule(*schedule, costs)->makespan);
       }
     }
@@ -92,6 +103,8 @@ TEST(Transfers, ADeadlockIsAResultThatNamesWhoWaits) {
       run("1f1b", {4, 8}, R"(, "p2p": "rendezvous", "streams": "shared")", false);
   ASSERT_TRUE(report.deadlock);
   EXPECT_FALSE(report.blocked.empty());
+  EXPECT_NE(report.deadlock_grid.find("[ ] marks what cannot start"), std::string::npos);
+  EXPECT_NE(report.deadlock_grid.find("circle: rank"), std::string::npos);
 }
 
 }  // namespace
