@@ -25,7 +25,7 @@ TemplateWriter::Hop TemplateWriter::hop(const Action& producer,
           size.slices +
       std::max<std::int32_t>(producer.slice, 0);
   const bool to_next = (forward_is_next != gradient) == sends;
-  return {cell * 2 + (gradient ? 1 : 0), to_next ? kNext : kPrevious};
+  return {message_number(cell, {gradient, false}), to_next ? kNext : kPrevious};
 }
 
 std::optional<TemplateWriter::Hop> TemplateWriter::input_of(const Action& action,
@@ -94,7 +94,7 @@ std::int32_t TemplateWriter::transfer(TaskKind kind,
   }
   const std::int32_t call =
       calls_.append_single(task, label, token ? Duration{} : in_.prices.launch());
-  calls_.last().message = hop.message * 2 + (token ? 1 : 0);
+  calls_.last().message = hop.message + (token ? message_number(0, {false, true}) : 0);
   calls_.last().stage = action.stage;
   calls_.last().micro_batch = action.micro_batch;
   return calls_.task_of(call, 0);

@@ -50,6 +50,25 @@ const BlockedTask& root_of(const BlockedTask& blocked, const Heads& heads) {
   return *at;
 }
 
+/// `sends 0F1 to rank 1`, `receives 1B0 from rank 1`; other tasks by their own name.
+std::string words_of(const Program& program, const BlockedTask& blocked) {
+  const Instance& instance = program.instances[static_cast<std::size_t>(blocked.instance)];
+  const Template& body = program.templates[static_cast<std::size_t>(instance.template_index)];
+  const Call& call = body.calls[static_cast<std::size_t>(blocked.call)];
+  const std::string rank = "rank " + std::to_string(stage_of(program, blocked.on_instance));
+  if (call.message < 0) {
+    return blocked.task + " waits for " + rank;
+  }
+  const MessageWords message = message_words(call.message);
+  const char* const kind = message.gradient ? "B" : "F";
+  const std::string micro_batch = std::to_string(call.micro_batch);
+  if (message.token) {
+    return "sends " + std::to_string(call.stage) + kind + micro_batch + " to " + rank;
+  }
+  const std::int32_t producer = call.stage + (message.gradient ? 1 : -1);
+  return "receives " + std::to_string(producer) + kind + micro_batch + " from " + rank;
+}
+
 }  // namespace
 
 std::string deadlock_grid(const Program& program,
@@ -72,7 +91,7 @@ std::string deadlock_grid(const Program& program,
       const BlockedTask& root = root_of(*found->second, heads);
       done = actions_before(program, lowered, *found->second);
       what.on = stage_of(program, root.on_instance);
-      what.what = root.task + " waits for rank " + std::to_string(what.on);
+      what.what = words_of(program, root);
     }
     if (done == actions) {
       what = {};
