@@ -195,6 +195,7 @@ UnitOrder one_after_another(const Block& forward, const Block& backward) {
   UnitOrder order;
   order.tasks.resize(forward.tasks.size() + backward.tasks.size());
   std::iota(order.tasks.begin(), order.tasks.end(), 0);
+  order.serial = true;
   return order;
 }
 
@@ -219,7 +220,6 @@ BuiltBlock merge(const Block& forward,
                  Duration launch) {
   const UnitGraph graph(forward, backward, order.slower);
   const auto base = static_cast<std::int32_t>(forward.tasks.size());
-  const bool serial = std::is_sorted(order.tasks.begin(), order.tasks.end());
   const Merger merger(graph, order, base);
   BuiltBlock unit;
   unit.block.name = forward.name + " & " + backward.name;
@@ -232,7 +232,7 @@ BuiltBlock merge(const Block& forward,
       unit.hooks.last_compute = static_cast<std::int32_t>(unit.block.tasks.size());
     }
     const std::vector<std::int32_t>& roots = backward_hooks.roots;
-    const bool opens_backward = serial && merger.in_backward(number) &&
+    const bool opens_backward = order.serial && merger.in_backward(number) &&
                                 std::find(roots.begin(), roots.end(), number - base) != roots.end();
     merger.append(number,
                   opens_backward ? end_of(forward_hooks) : std::vector<std::int32_t>{},
@@ -241,7 +241,7 @@ BuiltBlock merge(const Block& forward,
   }
   merger.move(forward_hooks.roots, 0, unit.hooks.roots);
   merger.move(backward_hooks.roots, base, unit.hooks.roots);
-  merger.move(serial ? std::vector<std::int32_t>{} : forward_hooks.open, 0, unit.hooks.open);
+  merger.move(order.serial ? std::vector<std::int32_t>{} : forward_hooks.open, 0, unit.hooks.open);
   merger.move(backward_hooks.open, base, unit.hooks.open);
   // Hooks of single parts are those of the whole: both outputs appear at the unit's end.
   unit.hooks.part_first.assign(forward_hooks.part_first.size(), 0);

@@ -45,6 +45,7 @@ struct BuiltBlock {
 /// the forward first, then those of the backward.
 struct UnitOrder {
   std::vector<std::int32_t> tasks;
+  bool serial = false;  ///< the backward waits for the end of the forward
   double slower = 1.0;  ///< work of tensor cores, times: some SMs belong to the transfers
 };
 
