@@ -1,5 +1,8 @@
 #include "tests/cli/schedule_command.h"
 
+#include <cstdio>
+#include <map>
+
 /// Rule: `--svg` draws every unit where it runs, with a legend of what occurs and nothing else;
 /// what is too large for a slide is drawn as shares, not as megabytes.
 namespace foretrain {
@@ -78,13 +81,37 @@ TEST(ScheduleSvg, NamesOfFilesAreEscaped) {
   EXPECT_NE(svg.find("a&amp;b&lt;c.csv"), std::string::npos);
 }
 
-// 262,144 actions on 64 ranks: both ends, as shares; every column of a busy rank is filled.
+/// Heights of the columns of shares by their place from the left, over all rows.
+std::map<int, double> column_heights(const std::string& svg) {
+  std::map<int, double> heights;
+  for (std::size_t at = svg.find("<path class=\"share\""); at != std::string::npos;
+       at = svg.find("<path class=\"share\"", at + 1)) {
+    int left = 0;
+    double tall = 0;
+    const std::string path = svg.substr(svg.find(" d=\"M", at), 80);
+    EXPECT_EQ(std::sscanf(path.c_str(), " d=\"M%d %*fh4v%lf", &left, &tall), 2) << path;
+    heights[left] += tall;
+  }
+  return heights;
+}
+
+// 262,144 actions on 64 ranks: both ends of them, as shares of 370 columns. In the middle of the
+// run all 24 rows of 20 pixels are busy all the time.
 TEST(ScheduleSvg, LargeOnesAreSummarised) {
   const std::string svg = svg_of("1f1b --pp 64 --micro-batches 2048");
   EXPECT_LT(svg.size(), 4'000'000U);
   EXPECT_NE(svg.find("40 ranks not drawn"), std::string::npos);
   EXPECT_NE(svg.find("columns show shares"), std::string::npos);
   EXPECT_EQ(count(svg, ">rank "), 24U);
+  const std::map<int, double> heights = column_heights(svg);
+  EXPECT_EQ(heights.size(), 370U);
+  EXPECT_NEAR(heights.at(80 + 4 * 185), 24 * 20, 24 * 0.11);
+}
+
+// Units of two actions fill their time once: 4 rows of 26 pixels.
+TEST(ScheduleSvg, SharesOfOverlappedUnits) {
+  const std::string svg = svg_of("dualpipe --pp 4 --micro-batches 1000");
+  EXPECT_NEAR(column_heights(svg).at(80 + 4 * 185), 4 * 26, 4 * 0.21);
 }
 
 }  // namespace

@@ -145,6 +145,13 @@ TEST(Csv, Refusals) {
   EXPECT_EQ(fault_of("0F0.1,0B0"), "0B0 in line 1 names no slice, other actions do");
 }
 
+// Lines are counted as an editor does, whatever ends them, and blank ones too.
+TEST(Csv, FaultsNameTheirLine) {
+  EXPECT_EQ(fault_of("0F0,0B0\r\n\r\n1F0,oops"), "line 3: \"oops\" is no action");
+  EXPECT_EQ(fault_of("0F0,0B0\n\n1F0,oops"), "line 3: \"oops\" is no action");
+  EXPECT_EQ(fault_of("0F0,0B0\r\r1F0,oops"), "line 3: \"oops\" is no action");
+}
+
 TEST(Csv, OverlappedUnitsAreAForwardAndABackward) {
   for (const char* unit : {"(0B0;0F1)OVERLAP_F_B",
                            "(0F1;0W0)OVERLAP_F_B",
