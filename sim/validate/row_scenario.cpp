@@ -49,6 +49,7 @@ class RowMapper {
     precision();
     sharding();
     stages();
+    transfers();
     recomputation();
     for (const Spelling* spelling_within : spellings_within(row_, source_)) {
       apply(*spelling_within);
@@ -77,11 +78,15 @@ class RowMapper {
     }
   }
   void apply(const Spelling& spelling) {
+    const std::string before = result_.software;
     add_all(spelling.settings);
-    if (!spelling.assumed.empty()) {
-      result_.software += std::string(spelling.assumed) + ";";
-      assume(std::string(spelling.assumed));
+    if (spelling.assumed.empty()) {
+      return;
     }
+    if (spelling.settings.empty() || result_.software != before) {  // not said of a layout
+      result_.software += std::string(spelling.assumed) + ";";
+    }
+    assume(std::string(spelling.assumed));
   }
   /// The settings of a column's one word; unknown words skip the row.
   void word(PublishedColumn column,
@@ -211,6 +216,29 @@ class RowMapper {
       word(PublishedColumn::kSchedule, row_.schedule, "schedule", SkipReason::kSchedule);
     }
     split(vpp);
+  }
+
+  /// Whether a rank waits for its transfers. Megatron-LM's 1f1b does, its interleaved schedule and
+  /// the zero-bubble runtime overlap them.
+  void transfers() {
+    if (*row_.pp == 1) {
+      return;
+    }
+    const std::vector<std::string>& settings = result_.settings;
+    const bool one_chunk =
+        std::find(settings.begin(), settings.end(), "schedule=1f1b") != settings.end();
+    const bool block = source_.transfers_block || one_chunk;
+    set("overlap.pp", block ? "false" : "true");
+    if (!told("overlap.pp")) {
+      assume(block ? "ranks wait for pipeline transfers" : "pipeline transfers overlap");
+    }
+  }
+
+  bool told(std::string_view setting) const {
+    const std::vector<const Spelling*> within = spellings_within(row_, source_);
+    return std::any_of(within.begin(), within.end(), [&](const Spelling* spelling) {
+      return spelling->settings.find(setting) != std::string_view::npos;
+    });
   }
 
   void split(std::int64_t vpp) {

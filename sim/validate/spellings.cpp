@@ -62,7 +62,23 @@ constexpr Spelling kSpellings[] = {
     {kOverlap, "DeepSpeed ZeRO-3", "stack=deepspeed-2021"},
     {kOverlap, "use_gradient_bucket=false", "overlap.dp_grad=false | overlap.dp_param=false"},
     {kOverlap, "overlap_grad_sync False", "overlap.dp_grad=false | overlap.dp_param=false"},
+    {kOverlap, "p2p overlap", "overlap.pp=true"},
+    {kOverlap, "overlap_p2p true", "overlap.pp=true"},
+    {kOverlap, "decoupled async PP send/recv", "overlap.pp=true"},
     {kOverlap, "no overlap:", "overlap.dp_grad=false | overlap.dp_param=false | overlap.pp=false"},
+    // MegaScale compares with Megatron-LM of January 2023 and adds its own overlap step by step.
+    {kOverlap, "Megatron-LM", "overlap.pp=false", "megascale"},
+    {kOverlap, "cumulative: +parallel transformer block", "overlap.pp=false"},
+    {kOverlap, "cumulative: +sliding window attention", "overlap.pp=false"},
+    {kOverlap, "cumulative: +TP overlap", "overlap.pp=false"},
+    // Its authors' runtime sums the tied tables' gradients while weight gradients are left, so the
+    // first and the last rank do not wait for one another (sail-sg/zero-bubble, ed85b11c).
+    {kOverlap,
+     "optimizer post-validation",
+     "schedule.barrier=false | model.tie_word_embeddings=false",
+     "",
+     "gradients of tied tables summed behind weight gradients"},
+    {kOverlap, "global all-reduce synchronisation", "schedule.barrier=true"},
     {kOverlap, "CP=all-to-all", "parallelism.cp_kind=ulysses"},
     {kOverlap, "shard group 8 ranks", "parallelism.shard_group=8"},
     {kOverlap, "shard group 4 ranks", "parallelism.shard_group=4"},

@@ -24,6 +24,8 @@ struct PublishedSource {
   bool interleaves = false;             ///< vpp where not published: one layer a chunk, or 1
   bool experts_over_tp = false;         ///< etp where not published: tp (Megatron's default), or 1
   bool no_recompute_in_flops = false;   ///< its FLOPs: 72 B s l h^2 (1 + s/6h + V/12lh)
+  bool transfers_block =
+      false;  ///< ranks wait for pipeline transfers in every schedule; or in 1f1b
 };
 
 /// A GPU as it is written, on a network as it is described.

@@ -29,7 +29,7 @@ Scenario read(const PublishedRow& row) {
 TEST(RowScenario, PublishedFieldsAreTheScenarios) {
   const PublishedRow& row = test::shipped_row("sc21-t1-06");
   const Scenario scenario = read(row);
-  EXPECT_EQ(mapped(row).assumed, Words{});
+  EXPECT_EQ(mapped(row).assumed, Words{"ranks wait for pipeline transfers"});
   EXPECT_EQ(scenario.name, "sc21-t1-06");
   EXPECT_EQ(scenario.model.model_type, "gpt2");
   EXPECT_EQ(scenario.model.hidden, 10240);
@@ -93,7 +93,7 @@ TEST(RowScenario, StagesThatDoNotDivide) {
   const Scenario scenario = read(uneven);
   EXPECT_EQ(scenario.parallelism.layers_per_stage,
             (std::vector<std::int64_t>{7, 8, 8, 8, 8, 7, 7, 7}));
-  EXPECT_EQ(mapped(uneven).assumed, Words{"uneven stages"});
+  EXPECT_EQ(mapped(uneven).assumed, (Words{"uneven stages", "ranks wait for pipeline transfers"}));
 }
 
 // Megatron-Bridge's own layout of 61 layers on 16 chunks: the last holds one layer and the
@@ -106,6 +106,42 @@ TEST(RowScenario, PublishedLayoutsCount) {
   row.notes.clear();
   EXPECT_EQ(read(row).parallelism.layers_per_stage, layers);
   EXPECT_EQ(read(row).training.multi_token_prediction, 0);
+}
+
+// DeepSpeed's pipelines and Megatron-LM's before May 2023 block, later ones where not interleaved.
+TEST(RowScenario, TransfersAreTheFrameworks) {
+  const Words waits = {"ranks wait for pipeline transfers"};
+  const Words overlap = {"pipeline transfers overlap"};
+  const auto transfers = [](const char* id) {
+    const PublishedRow& row = test::shipped_row(id);
+    Words said;
+    for (const std::string& word : mapped(row).assumed) {
+      if (word.find("transfers") != std::string::npos) {
+        said.push_back(word);
+      }
+    }
+    return std::pair{read(row).overlap.pp, said};
+  };
+  EXPECT_EQ(transfers("bloom-0009"), std::pair(false, waits));
+  EXPECT_EQ(transfers("sc21-t1-06"), std::pair(false, waits));  // interleaved
+  EXPECT_EQ(transfers("zb-0025"), std::pair(false, waits));     // 1F1B of late 2023
+  EXPECT_EQ(transfers("zb-0037"), std::pair(true, overlap));    // interleaved
+  EXPECT_EQ(transfers("zb-0001"), std::pair(true, overlap));    // zero bubble
+  EXPECT_EQ(transfers("simumax-0037"), std::pair(false, Words{}));
+  EXPECT_EQ(transfers("megascale-0001"), std::pair(false, Words{}));
+  EXPECT_EQ(transfers("megascale-0005"), std::pair(true, Words{}));
+}
+
+// Qi et al. 2024, tables 4 and 7: the same layout without and with a global synchronisation.
+TEST(RowScenario, BarriersAreTheRows) {
+  EXPECT_EQ(read(test::shipped_row("zb-0001")).schedule.name, "zb-h2");
+  EXPECT_FALSE(read(test::shipped_row("zb-0001")).schedule.barrier);
+  EXPECT_FALSE(read(test::shipped_row("zb-0001")).model.tied_embeddings);
+  EXPECT_EQ(read(test::shipped_row("zb-0013")).schedule.name, "zb-h1");
+  EXPECT_FALSE(read(test::shipped_row("zb-0013")).schedule.barrier);
+  EXPECT_EQ(read(test::shipped_row("zb-0049")).schedule.name, "zb-h2");
+  EXPECT_TRUE(read(test::shipped_row("zb-0049")).schedule.barrier);
+  EXPECT_TRUE(read(test::shipped_row("zb-0025")).schedule.barrier);
 }
 
 TEST(RowScenario, WhatIsLeftOutIsNamed) {
@@ -129,7 +165,8 @@ TEST(RowScenario, WhatIsLeftOutIsNamed) {
                    "micro-batches of 1",
                    "bf16",
                    "sharding zero1",
-                   "vpp 15"}));
+                   "vpp 15",
+                   "ranks wait for pipeline transfers"}));
   EXPECT_EQ(read(row).parallelism.vpp, 15);
 }
 
@@ -158,6 +195,7 @@ TEST(RowScenario, SoftwareTellsRunsApart) {
   EXPECT_NE(software("megascale-0001"), software("megascale-0025"));
   EXPECT_NE(software("titan-0001"), software("titan-0002"));
   EXPECT_EQ(software("internevo-0001"), software("internevo-0010"));  // shard groups differ
+  EXPECT_EQ(software("zb-0001"), software("zb-0025"));                // schedules differ
 }
 
 // What "selective" means depends on who says it.

@@ -29,7 +29,7 @@ const std::string kTable =
     "tpu,coarse,x,GPT-3.6B,30,3072,32,12288,51200,2048,TPUv9,64,,fp16,2,1,1,,,,,512,full,,3.697\n"
     "gap,fit,x,GPT-3.6B,,3072,32,12288,51200,2048,A100-80GB,64,,fp16,2,1,1,,,,,512,full,,3.697\n"
     "free,fit,x,GPT-3.6B,30,3072,32,12288,51200,2048,A100-80GB,64,,fp16,2,1,1,,,,,512,full,,\n"
-    "zb,fit,x,GPT-3.6B,31,3072,32,12288,51200,2048,A100-80GB,64,,fp16,2,2,1,,,,,512,full,V-Min,"
+    "own,fit,x,GPT-3.6B,31,3072,32,12288,51200,2048,A100-80GB,64,,fp16,2,2,1,,,,,512,full,mine,"
     "3.697\n";
 
 ValidationResult validated(const std::string& text, const ValidateOptions& options = {}) {
@@ -87,7 +87,7 @@ TEST(Validate, EveryRowIsSimulatedOrSkippedWithItsReason) {
                                       "schedule not simulated"}));
   EXPECT_EQ(result.rows[1].source, "a blog");
   EXPECT_FALSE(result.rows[1].assumed.empty());
-  EXPECT_EQ(result.complete, 5);  // good, bare, dp, tpu, zb
+  EXPECT_EQ(result.complete, 5);  // good, bare, dp, tpu, own
   ASSERT_EQ(result.worst.size(), 2U);
   double shares = 0;
   ASSERT_EQ(result.worst.front().terms.size(), 3U);
