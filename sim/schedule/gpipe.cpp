@@ -1,7 +1,5 @@
 #include "sim/schedule/orders.h"
 
-#include <algorithm>
-
 namespace foretrain {
 
 // All forwards, then all backwards, both in micro-batch order (PyTorch's ScheduleGPipe; the paper

@@ -159,6 +159,23 @@ TEST(Lists, VHalfAndVMinOnOneRank) {
             "0F0,1F0,1I0,0I0,1W0,0W0,0F1,1F1,1I1,0I1,1W1,0W1\n");
 }
 
+// The order in which their authors' planner (sail-sg, zbv_greedy.py) runs the passes; which weight
+// gradient takes an idle slot is ours: first in, first out.
+TEST(Lists, VHalfAndVMin) {
+  EXPECT_EQ(csv_of("v-half", {.pp = 2, .micro_batches = 4, .vpp = 2}),
+            "0F0,0F1,0F2,3F0,3I0,3W0,3F1,0I0,3I1,0W0,3F2,3W1,0F3,0I1,3I2,0W1,3F3,3I3,0I2,3W2,"
+            "0I3,3W3,0W2,0W3\n"
+            "1F0,2F0,1F1,2F1,2I0,2W0,1I0,1W0,1F2,2F2,2I1,1I1,2W1,1F3,1W1,2F3,2I2,1I2,2I3,1I3,"
+            "2W2,1W2,2W3,1W3\n");
+  EXPECT_EQ(csv_of("v-min", {.pp = 3, .micro_batches = 6, .vpp = 2}),
+            "0F0,0F1,0F2,5F0,5I0,5W0,5F1,0I0,5I1,0W0,5W1,5F2,0F3,0I1,5I2,0W1,5W2,5F3,0F4,0I2,"
+            "5I3,0W2,5W3,5F4,0F5,0I3,5I4,0W3,5W4,5F5,5I5,0I4,5W5,0W4,0I5,0W5\n"
+            "1F0,1F1,4F0,4F1,4I0,4W0,1I0,1F2,1W0,4I1,4F2,4W1,1I1,1F3,1W1,4I2,4F3,4W2,1I2,1F4,"
+            "1W2,4I3,4F4,4W3,1I3,1F5,1W3,4I4,4F5,4W4,1I4,4I5,1W4,4W5,1I5,1W5\n"
+            "2F0,3F0,2F1,3F1,3I0,2I0,3W0,2W0,2F2,3F2,3I1,2I1,3W1,2W1,2F3,3F3,3I2,2I2,3W2,2W2,"
+            "2F4,3F4,3I3,2I3,3W3,2W3,2F5,3F5,3I4,2I4,3W4,2W4,3I5,2I5,3W5,2W5\n");
+}
+
 // What is printed reads back, and nothing else does.
 TEST(Action, PrintsAndParses) {
   for (const ActionKind kind : {ActionKind::kForward,
