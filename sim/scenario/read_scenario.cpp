@@ -113,7 +113,11 @@ void read_sections(JsonCursor& root, Scenario& scenario, StatedValues& stated, R
   const auto section = [&](std::string_view key, auto read) { optional_section(root, key, read); };
   section("parallelism",
           [&](JsonCursor& at) { read_parallelism(at, scenario.parallelism, stated); });
-  section("schedule", [&](JsonCursor& at) { read_schedule(at, scenario.schedule, base); });
+  section("schedule", [&](JsonCursor& at) {
+    if (!read_schedule(at, scenario.schedule, base)) {
+      reading.kind = FaultKind::kFile;
+    }
+  });
   section("recompute", [&](JsonCursor& at) { read_recompute(at, scenario.recompute); });
   section("overlap", [&](JsonCursor& at) { read_overlap(at, scenario.overlap); });
   section("network", [&](JsonCursor& at) { read_network(at, scenario.network); });

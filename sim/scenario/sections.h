@@ -21,7 +21,8 @@ struct StatedValues {
 
 void read_training(JsonCursor& section, TrainingSpec& training, StatedValues& stated);
 void read_parallelism(JsonCursor& section, Parallelism& parallelism, StatedValues& stated);
-void read_schedule(JsonCursor& section, ScheduleSpec& schedule, const std::string& base_directory);
+/// False: a file that it names cannot be read.
+bool read_schedule(JsonCursor& section, ScheduleSpec& schedule, const std::string& base_directory);
 void read_recompute(JsonCursor& section, RecomputeSpec& recompute);
 void read_overlap(JsonCursor& section, OverlapSpec& overlap);
 void read_network(JsonCursor& section, NetworkSpec& network);

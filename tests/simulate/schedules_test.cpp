@@ -1,5 +1,7 @@
 #include "tests/support/pipelines.h"
 
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 /// Rule: with free transfers and equal chunks a run takes what its schedule takes alone.
@@ -72,6 +74,21 @@ TEST_P(Schedules, ARunOfTextbookKernelsTakesTheMakespan) {
     }
     EXPECT_EQ(simulation.report.isolated_step, alone(simulation, costs).makespan);
     EXPECT_EQ(simulation.report.step_time, alone(simulation, costs).makespan);
+  }
+}
+
+TEST_P(Schedules, TheListsFromAFileAreTheSchedule) {
+  const std::string path = testing::TempDir() + "lists-" + std::string(GetParam().name) + ".csv";
+  for (const PipelineSize& size : test::sizes_of(GetParam())) {
+    const Simulation named = run(pipeline_text(std::string(GetParam().name), size, kStated));
+    std::ofstream(path) << schedule_csv(named.schedule);
+    std::string text = pipeline_text("", {size.pp, size.micro_batches, size.vpp}, kStated);
+    const std::string by_name = R"("name": "", "slices": 1)";
+    text.replace(text.find(by_name), by_name.size(), R"("csv": ")" + path + "\"");
+    const Simulation listed = run(text);
+    EXPECT_EQ(listed.report.step_time, named.report.step_time);
+    EXPECT_EQ(listed.report.breakdown, named.report.breakdown);
+    EXPECT_EQ(listed.report.memory_peak, named.report.memory_peak);
   }
 }
 
