@@ -1,3 +1,4 @@
+#include "tests/support/sent_bytes.h"
 #include "tests/support/small_experts.h"
 
 #include "sim/lower/lower.h"
@@ -15,25 +16,10 @@ namespace {
 
 using test::kSmallExperts;
 using test::read_with;
+using test::sent_by_stream;
 
 constexpr std::int64_t kHidden = 512, kExpertWidth = 256, kExperts = 16, kTopK = 2;
 constexpr std::int64_t kLayers = 4, kVocabulary = 32000, kHeads = 8, kHeadDim = 64;
-
-/// Bytes sent in a step by all ranks, by the stream they went over.
-std::map<std::string, std::int64_t> sent_by_stream(const Program& program) {
-  std::map<std::string, std::int64_t> sent;
-  for (const Instance& instance : program.instances) {
-    const Template& body = program.templates[static_cast<std::size_t>(instance.template_index)];
-    for (const Call& call : body.calls) {
-      for (const Task& task : program.blocks[static_cast<std::size_t>(call.block)].tasks) {
-        if (task.kind == TaskKind::kCollective) {
-          sent[program.streams[static_cast<std::size_t>(task.stream)].name] += task.bytes;
-        }
-      }
-    }
-  }
-  return sent;
-}
 
 struct Degrees {
   std::int64_t tp = 1, ep = 1, etp = 1, dp = 1, pp = 1;
