@@ -3,7 +3,7 @@
 
 #include "sim/lower/lower.h"
 
-#include <numeric>
+#include <algorithm>
 
 #include <gtest/gtest.h>
 
@@ -206,6 +206,27 @@ TEST_P(ScheduleConservation, MessagesAreOneBoundaryPerHopAndDirection) {
   });
 }
 
+/// The most a rank's calls hold; a call takes before it gives back. What is held in the end is 0.
+std::int64_t most_held(const Template& body) {
+  std::int64_t held = 0;
+  std::int64_t most = 0;
+  for (const Call& call : body.calls) {
+    most = std::max(most, held + call.allocated_bytes);
+    held += call.allocated_bytes - call.freed_bytes;
+    EXPECT_GE(held, 0);
+  }
+  EXPECT_EQ(held, 0);
+  return most;
+}
+
+bool splits_all_backwards(const std::vector<Action>& list) {
+  return std::none_of(list.begin(), list.end(), [](const Action& action) {
+    return action.kind == ActionKind::kBackward;
+  });
+}
+
+// The program's account of memory and the plan's are two: where no layer is recomputed within a
+// whole backward, whose work lies inside a call, both have the same peak (the plan's logits aside).
 TEST_P(ScheduleConservation, MemoryReturnsToItsBase) {
   for (const std::string mode : {"none", "selective", "full"}) {
     each_layout([&mode](const Layout& at, const Scenario&, const Lowered&) {
@@ -213,13 +234,15 @@ TEST_P(ScheduleConservation, MemoryReturnsToItsBase) {
       sets.push_back("recompute.mode=" + mode);
       const Expected<Lowered> lowered = lower(read_with(kSmallExperts, sets));
       ASSERT_TRUE(lowered.has_value());
-      for (const Template& stage : lowered->program.templates) {
-        std::int64_t held = 0;
-        for (const Call& call : stage.calls) {
-          held += call.allocated_bytes - call.freed_bytes;
-          EXPECT_GE(held, 0);
+      for (std::size_t rank = 0; rank < lowered->program.instances.size(); ++rank) {
+        const auto body = static_cast<std::size_t>(lowered->program.instances[rank].template_index);
+        const std::int64_t most = most_held(lowered->program.templates[body]);
+        const std::size_t pp_rank = rank / static_cast<std::size_t>(at.columns());
+        const bool ends = pp_rank == 0 || pp_rank + 1 == static_cast<std::size_t>(at.pp);
+        const bool same = mode == "none" || splits_all_backwards(lowered->schedule.ranks[pp_rank]);
+        if (same && !ends) {
+          EXPECT_EQ(most, lowered->facts.memory[pp_rank].activations) << "rank " << rank;
         }
-        EXPECT_EQ(held, 0);
       }
     });
   }
