@@ -200,6 +200,12 @@ TEST(ScheduleMemory, UnevenStagesOfAFoldedPipeline) {
   EXPECT_EQ(report.stages[0].memory.weights, 2 * (3 * kLayerParameters + 2 * kTable + 1024));
   EXPECT_EQ(report.stages[1].memory.activations, (3 * 3 + 2) * kLayer);
   EXPECT_EQ(report.stages[1].memory.weights, 2 * 5 * kLayerParameters);
+  // Four of stage 0 are 16 layers; three and the head's one are 13, but logits add 4.7.
+  const Expected<Scenario> heavy =
+      parse_scenario(text, ".", {"parallelism.layers_per_stage=[4, 1, 2, 1]"});
+  const StageMemory first = simulate(*heavy)->report.stages[0].memory;
+  EXPECT_EQ(first.activations, (3 * 4 + 1) * kLayer + kHead);
+  EXPECT_EQ(first.logits, kLogits);
 }
 
 }  // namespace
