@@ -147,9 +147,24 @@ int print(const Schedule& schedule,
                                   : schedule_text(schedule, timing, costs, terminal_width()));
 }
 
-/// Outputs that would overwrite each other.
-std::vector<Diagnostic> output_faults(const Options& options) {
+std::size_t action_count(const Schedule& schedule) {
+  std::size_t count = 0;
+  for (const std::vector<Action>& list : schedule.ranks) {
+    count += list.size();
+  }
+  return count;
+}
+
+/// Outputs that would overwrite each other, and lists too long for one of them.
+std::vector<Diagnostic> output_faults(const Options& options, std::size_t actions) {
+  constexpr std::size_t kMostInJson = std::size_t{1} << 23;  // 1.5 GB while it is written
   std::vector<Diagnostic> faults = check_targets({{"svg", options.svg}, {"json", options.json}});
+  if (!options.json.empty() && actions > kMostInJson) {
+    faults.push_back(
+        {"/json",
+         std::to_string(actions) + " actions are more than " + std::to_string(kMostInJson),
+         "--csv writes lists of any length; or lower a size"});
+  }
   if (options.csv && options.svg == "-") {
     faults.push_back({"/svg", "standard output cannot hold both --csv and --svg -", ""});
   }
@@ -174,7 +189,7 @@ int cmd_schedule(int argc, char** argv) {
   const Expected<TypedCosts> costs =
       read_costs(options.costs, schedule ? uses_of(*schedule) : CostUses{});
   Faults faults;
-  faults.list = output_faults(options);
+  faults.list = output_faults(options, schedule ? action_count(*schedule) : 0);
   const auto append = [&](const Faults& more) {
     faults.list.insert(faults.list.end(), more.list.begin(), more.list.end());
     faults.kind = more.kind == FaultKind::kFile ? more.kind : faults.kind;

@@ -190,7 +190,7 @@ std::vector<Diagnostic> size_faults(const ScheduleEntry& entry, const ScheduleSi
                           std::to_string(size.micro_batches) + " micro-batches x vpp " +
                           std::to_string(size.vpp) +
                           (size.slices > 1 ? " x " + std::to_string(size.slices) + " slices" : "") +
-                          " x " + std::to_string(passes_of(entry)) + " passes " +
+                          " x " + std::to_string(passes_of(entry)) + " passes are more than " +
                           std::to_string(kMostActions) + " actions",
                       "lower one of them"});
   } else if (entry.illegal != nullptr) {

@@ -95,6 +95,48 @@ TEST(ScheduleCommand, RefusesByName) {
   EXPECT_EQ(refused("gpipe"), (Pointers{"/pp", "/micro_batches"}));
 }
 
+// Eight million actions and more are no JSON document; the lists may be much longer.
+TEST(ScheduleCommand, ListsTooLongForJson) {
+  EXPECT_EQ(refused("gpipe --pp 1 --micro-batches 4194305"), std::vector<std::string>{"/json"});
+  EXPECT_EQ(refused("gpipe --pp 4 --micro-batches 99999999"),
+            std::vector<std::string>{"/schedule"});
+}
+
+// The contract's examples, rank 0.
+TEST(ScheduleCommand, TextOfActions) {
+  const std::string csv = run("dualpipe --pp 4 --micro-batches 8 --csv").out;
+  EXPECT_EQ(csv.substr(0, csv.find('\n')),
+            "0F0@0,0F1@0,0F2@0,3F4@1,3I4@1,3W4@1,3F5@1,(0F3@0;3B5@1)OVERLAP_F_B,"
+            "(3F6@1;0B0@0)OVERLAP_F_B,3B6@1,(3F7@1;0B1@0)OVERLAP_F_B,3B7@1,0I2@0,0W2@0,0I3@0,"
+            "0W3@0");
+  const json value = result("dualpipe --pp 4 --micro-batches 8");
+  EXPECT_EQ(value["actions"][0][7], "(0F3@0;3B5@1)OVERLAP_F_B");
+  EXPECT_EQ(value["actions"][0].size(), 16U);
+  EXPECT_EQ(value["starts"][0].size(), 16U);
+  EXPECT_EQ(value["model_copies"], 2);
+  // Nothing but lists: the file reads back.
+  const std::string path = temporary("dualpipe.csv");
+  std::ofstream(path) << csv;
+  EXPECT_EQ(result(path)["makespan"], value["makespan"]);
+  EXPECT_EQ(run(path + " --csv").out, csv);
+  std::filesystem::remove(path);
+}
+
+// What was taken for granted in reading is in every output.
+TEST(ScheduleCommand, NotesOfReading) {
+  const std::string path = temporary("old.csv");
+  std::ofstream(path) << "0F0,0F1,0B0,0W0,0B1,0W1\n";
+  EXPECT_NE(run(path).out.find("note         the lists have W but no I: 2 B"), std::string::npos);
+  EXPECT_NE(result(path)["note"].get<std::string>().find("read as I"), std::string::npos);
+  EXPECT_EQ(result(path)["actions"][0][2], "0I0");
+  std::filesystem::remove(path);
+}
+
+// A file without an end is not read to its end.
+TEST(ScheduleCommand, EndlessFiles) {
+  EXPECT_EQ(refused("/dev/zero"), std::vector<std::string>{"/schedule"});
+}
+
 TEST(ScheduleCommand, UnknownNameGetsASuggestion) {
   const Outcome outcome = run("interleave --pp 2 --micro-batches 4", "2>&1");
   EXPECT_EQ(outcome.code, 2);
