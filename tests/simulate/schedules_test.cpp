@@ -106,6 +106,23 @@ TEST(SplitBackward, HalvesAddUpToTheWhole) {
   EXPECT_EQ(split.forward, whole.forward);
 }
 
+// A unit may be stated to take less than its halves, also where kernels are priced.
+TEST(OverlappedUnits, AStatedTimeTakesTheirPlace) {
+  const PipelineSize size{4, 12};
+  Simulation simulation =
+      run(pipeline_text("dualpipe", size, kTextbook, R"(, "overlapped": "1 ms")"));
+  for (ChunkCosts& chunk : simulation.chunk_costs.stages) {
+    EXPECT_EQ(chunk.overlapped, Duration{1'000'000'000});
+  }
+  EXPECT_EQ(simulation.report.isolated_step, alone(simulation, simulation.chunk_costs).makespan);
+  EXPECT_NE(simulation.report.isolated_step,
+            run(pipeline_text("dualpipe", size, kTextbook)).report.isolated_step);
+  const Expected<Scenario> plain =
+      parse_scenario(pipeline_text("1f1b", size, kTextbook, R"(, "overlapped": "1 ms")"));
+  ASSERT_FALSE(plain.has_value());
+  EXPECT_EQ(plain.error().list.front().pointer, "/schedule/overlapped");
+}
+
 // Without a barrier every rank updates when it is done: ranks that start and end skewed lose
 // nothing, and the next step follows at once. With one ZB-H2 loses (p - 1) forwards.
 TEST(Barrier, PostValidationLetsZeroBubbleBeZero) {

@@ -85,6 +85,18 @@ TEST(Transfers, WhatEachSemanticsCosts) {
   EXPECT_GT(step(R"(, "p2p": "rendezvous")", true), step("", true));
 }
 
+// A pair of ranks exchanges messages of both model copies. NCCL matches them in order, so an output
+// waits until the receiver wants it; then an asynchronous rendezvous costs what eager sends do.
+TEST(Transfers, RendezvousKeepsTheOrderOfThePair) {
+  for (const char* schedule : {"dualpipe", "dualpipev", "zb-v", "interleaved"}) {
+    const PipelineSize size{8, 24, std::string(schedule) == "dualpipe" ? 1 : 2};
+    const StepReport eager = run(schedule, size, "", false);
+    const StepReport meeting = run(schedule, size, R"(, "p2p": "rendezvous")", false);
+    ASSERT_FALSE(meeting.deadlock) << schedule;
+    EXPECT_EQ(meeting.isolated_step, eager.isolated_step) << schedule;
+  }
+}
+
 // A receive posted early blocks the sends behind it on a serialised stream: with one stream for all
 // and rendezvous, 1F1B hangs, and the report says who waits for whom.
 TEST(Transfers, ADeadlockIsAResultThatNamesWhoWaits) {
