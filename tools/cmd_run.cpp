@@ -3,28 +3,22 @@
 #include "tools/output.h"
 #include "tools/progress_line.h"
 #include "tools/rank_list.h"
+#include "tools/trace_output.h"
 
 #include "foretrain/report.h"
 #include "foretrain/simulate.h"
-#include "sim/base/format.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <map>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 namespace foretrain {
 namespace {
-
-/// Above this a trace is cut to fewer ranks unless ranks were named: viewers slow down beyond it.
-constexpr std::int64_t kComfortableTraceBytes = 256'000'000;
 
 struct RunLine {
   std::string scenario;
@@ -71,71 +65,24 @@ FlopsConvention convention_of(const std::string& name) {
                               : FlopsConvention::kCausal;
 }
 
-/// Instances to show: all recorded ones, or as many as make a trace that viewers like.
-std::vector<std::int32_t> instances_to_show(const Simulation& simulation, const RunLine& line) {
-  std::vector<std::int32_t> instances;
-  for (const Span& span : simulation.timeline.spans) {
-    if (instances.empty() || instances.back() != span.instance) {
-      instances.push_back(span.instance);
-    }
-  }
-  while (line.trace_ranks.empty() && instances.size() > 1 &&
-         predict_trace_bytes(simulation.program, instances, line.options.steps) >
-             kComfortableTraceBytes) {
-    instances.pop_back();
-  }
-  return instances;
-}
-
 /// Whether the name asks for speedscope's own format.
 bool for_speedscope(const std::string& path) {
   return path.ends_with(".speedscope.json") || path.ends_with(".speedscope.json.gz");
 }
 
-TraceOptions trace_options(const Scenario& scenario,
-                           const Simulation& simulation,
-                           const RunLine& line) {
-  TraceOptions options;
-  options.title = scenario.name;
-  options.steps = line.options.steps;
-  nlohmann::ordered_json metadata;
-  metadata["scenario"] = scenario.name;
-  metadata["seed"] = scenario.seed;
-  metadata["version"] = version();
-  options.metadata_json = metadata.dump();
-  options.gpu_memory = scenario.cluster.hardware.gpu.memory_reported.value;
-  options.gpu_name = scenario.cluster.hardware.gpu.display_name;
-  options.world_size = scenario.cluster.gpus;
-  options.group_sizes = simulation.group_sizes;
-  return options;
-}
-
 int write_trace(const Scenario& scenario, Simulation& simulation, const RunLine& line) {
-  const std::vector<std::int32_t> shown = instances_to_show(simulation, line);
-  std::vector<Span>& spans = simulation.timeline.spans;
-  spans.erase(std::remove_if(spans.begin(),
-                             spans.end(),
-                             [&shown](const Span& span) {
-                               return std::find(shown.begin(), shown.end(), span.instance) ==
-                                      shown.end();
-                             }),
-              spans.end());
-  const TraceOptions options = trace_options(scenario, simulation, line);
+  const bool named = !line.trace_ranks.empty();
+  const std::int64_t shown =
+      cut_trace(simulation,
+                line.options.steps,
+                named ? std::numeric_limits<std::int64_t>::max() : kComfortableTraceBytes);
+  const TraceOptions options = trace_options(scenario, simulation, line.options.steps);
   const std::string text =
       for_speedscope(line.trace)
           ? speedscope_profile(simulation.program, simulation.timeline, options)
           : chrome_trace(simulation.program, simulation.timeline, options);
-  std::fprintf(stderr,
-               "trace: %zu of %s %s, %s of JSON\n",
-               shown.size(),
-               with_commas(scenario.cluster.gpus).c_str(),
-               plural("rank", scenario.cluster.gpus).c_str(),
-               human_bytes(static_cast<std::int64_t>(text.size())).c_str());
-  if (line.trace == "-") {
-    return write_output("-", text);
-  }
-  const Expected<bool> written = write_text_file(line.trace, text);
-  return written ? kExitDone : report_faults(written.error(), line.trace, "");
+  tell_trace(shown, scenario.cluster.gpus, text.size());
+  return write_trace_text(line.trace, text);
 }
 
 Expected<Simulation> simulate_with_progress(const Scenario& scenario, SimulateOptions options) {

@@ -25,7 +25,7 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"run", "simulate a training step; report, and a trace if asked", &cmd_run},
-    {"compare", "scenarios or schedules side by side", nullptr},
+    {"compare", "scenarios or schedules side by side", &cmd_compare},
     {"schedule", "a pipeline schedule: its list of actions and its timing", &cmd_schedule},
     {"mesh", "ranks, coordinates, communication groups", &cmd_mesh},
     {"topology", "devices, links, routes and bisection bandwidth of a cluster", &cmd_topology},

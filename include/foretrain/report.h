@@ -169,6 +169,18 @@ std::string chrome_trace(const Program& program,
                          const Timeline& timeline,
                          const TraceOptions& options);
 
+/// One run of several in a trace.
+struct TracePart {
+  const Program* program = nullptr;
+  const Timeline* timeline = nullptr;
+  std::string label;                      ///< stands before its ranks' names
+  std::vector<std::int64_t> group_sizes;  ///< as in TraceOptions
+};
+
+/// Several runs in one trace, one below the other, each from its own zero: pid = place of the part
+/// x (the least power of ten that is at least world_size) + rank.
+std::string chrome_trace(const std::vector<TracePart>& parts, const TraceOptions& options);
+
 /// The same slices in speedscope's own format (.speedscope.json): under half the size, equal
 /// kernels merge in its views, and times are integers, which no rounding makes overlap.
 std::string speedscope_profile(const Program& program,

@@ -199,6 +199,9 @@ Expected<Scenario> parse_scenario(const std::string& text,
 /// layers_per_stage derived). Reading it back gives the same Scenario.
 std::string write_scenario(const Scenario& scenario);
 
+/// The schedule's section as JSON text on one line, defaults left out.
+std::string write_schedule(const ScheduleSpec& schedule);
+
 /// The schedule a scenario asks for, built. Faults: none for a scenario that was read.
 Expected<Schedule> schedule_of(const Scenario& scenario);
 

@@ -7,21 +7,43 @@
 namespace foretrain {
 namespace {
 
-/// Writes one trace: a header, then every recorded instance's tracks (MODEL 8.4).
+/// Where the pids and arrows of a part begin.
+struct PartOffsets {
+  std::int64_t pid = 0, arrow = 0;
+};
+
+std::int64_t first_rank(const TracePart& part) {
+  const std::vector<Span>& spans = part.timeline->spans;
+  return spans.empty()
+             ? 0
+             : part.program->instances[static_cast<std::size_t>(spans.front().instance)].rank;
+}
+
+void write_header(const TraceOptions& options, std::int64_t rank, TraceText& text) {
+  text << "{\n \"schemaVersion\": 1,\n \"deviceProperties\": [{\"id\": 0, \"name\": "
+       << json_string(options.gpu_name) << ", \"totalGlobalMem\": ";
+  text.integer(options.gpu_memory)
+      << "}],\n \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": ";
+  text.integer(rank) << ", \"world_size\": ";
+  text.integer(options.world_size)
+      << "},\n \"displayTimeUnit\": \"ms\",\n \"baseTimeNanoseconds\": 0,\n \"metadata\": "
+      << object_or_empty(options.metadata_json) << ",\n \"traceEvents\": [";
+}
+
+/// Writes one run's events: every recorded instance's tracks (MODEL 8.4).
 class TraceWriter {
  public:
-  TraceWriter(const Program& program, const Timeline& timeline, const TraceOptions& options)
-      : view_(program, timeline, options.steps),
-        names_(program),
+  TraceWriter(const TracePart& part, int steps, PartOffsets offsets, bool any, TraceText& text)
+      : view_(*part.program, *part.timeline, steps),
+        names_(*part.program),
         arrows_(view_),
-        options_(options),
-        text_(out_) {}
+        part_(part),
+        offsets_(offsets),
+        text_(text),
+        any_(any) {}
 
-  std::string write() {
-    constexpr std::size_t kBytesPerSlice = 230;
+  void write() {
     const std::vector<Span>& spans = view_.timeline.spans;
-    out_.reserve(spans.size() * kBytesPerSlice + 4096);
-    write_header();
     const Span* const last = spans.data() + spans.size();
     for (const Span* first = spans.data(); first != last;) {
       const Span* end = std::find_if(
@@ -29,9 +51,8 @@ class TraceWriter {
       write_instance(first, end);
       first = end;
     }
-    text_ << "\n ],\n \"traceName\": " << json_string(options_.title) << "\n}\n";
-    return std::move(out_);
   }
+  std::int64_t arrows() const { return arrows_.count(); }
 
  private:
   struct ActionSpan {
@@ -50,23 +71,10 @@ class TraceWriter {
   }
   std::int64_t step_track() const { return action_track() + 1; }
 
-  void write_header() {
-    const std::vector<Span>& spans = view_.timeline.spans;
-    const std::int64_t rank = spans.empty() ? 0 : instance(spans.front()).rank;
-    text_ << "{\n \"schemaVersion\": 1,\n \"deviceProperties\": [{\"id\": 0, \"name\": "
-          << json_string(options_.gpu_name) << ", \"totalGlobalMem\": ";
-    text_.integer(options_.gpu_memory)
-        << "}],\n \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": ";
-    text_.integer(rank) << ", \"world_size\": ";
-    text_.integer(options_.world_size)
-        << "},\n \"displayTimeUnit\": \"ms\",\n \"baseTimeNanoseconds\": 0,\n \"metadata\": "
-        << object_or_empty(options_.metadata_json) << ",\n \"traceEvents\": [";
-  }
-
   /// Opens an event up to its pid and tid, which every event has.
   void begin_event(std::string_view start, std::int64_t rank, std::int64_t track) {
     text_ << (any_ ? ",\n{" : "\n{") << start << ",\"pid\":";
-    text_.integer(rank) << ",\"tid\":";
+    text_.integer(offsets_.pid + rank) << ",\"tid\":";
     text_.integer(track);
     any_ = true;
   }
@@ -76,7 +84,7 @@ class TraceWriter {
                   std::int64_t track,
                   std::string_view name) {
     text_ << (any_ ? ",\n{" : "\n{") << "\"ph\":\"M\",\"name\":\"" << what << "_name\",\"pid\":";
-    text_.integer(rank) << ",\"tid\":";
+    text_.integer(offsets_.pid + rank) << ",\"tid\":";
     text_.integer(track) << ",\"args\":{\"name\":" << name << "}}";
     any_ = true;
   }
@@ -86,7 +94,7 @@ class TraceWriter {
                         std::int64_t track,
                         std::int64_t index) {
     text_ << ",\n{\"ph\":\"M\",\"name\":\"" << what << "_sort_index\",\"pid\":";
-    text_.integer(rank) << ",\"tid\":";
+    text_.integer(offsets_.pid + rank) << ",\"tid\":";
     text_.integer(track) << ",\"args\":{\"sort_index\":";
     text_.integer(index) << "}}";
   }
@@ -107,12 +115,13 @@ class TraceWriter {
 
   void write_instance(const Span* first, const Span* last) {
     const std::int64_t rank = instance(*first).rank;
-    write_name("process",
-               rank,
-               step_track(),
-               json_string("rank " + std::to_string(rank) + " (pp " +
-                           std::to_string(list(*first).stage) + ")"));
-    write_sort_index("process", rank, step_track(), rank);
+    write_name(
+        "process",
+        rank,
+        step_track(),
+        json_string((part_.label.empty() ? "" : part_.label + " · ") + "rank " +
+                    std::to_string(rank) + " (pp " + std::to_string(list(*first).stage) + ")"));
+    write_sort_index("process", rank, step_track(), offsets_.pid + rank);
     write_track(rank, step_track(), "\"steps\"", 0);
     write_track(rank, action_track(), "\"actions\"", 1);
     std::vector<bool> used(view_.program.streams.size(), false);
@@ -270,8 +279,8 @@ class TraceWriter {
   }
 
   std::int64_t group_size(const Span& span, std::size_t kind) const {
-    if (kind < options_.group_sizes.size()) {
-      return options_.group_sizes[kind];
+    if (kind < part_.group_sizes.size()) {
+      return part_.group_sizes[kind];
     }
     const std::vector<std::int32_t>& groups = instance(span).groups;
     const std::int32_t group = kind < groups.size() ? groups[kind] : -1;
@@ -291,7 +300,7 @@ class TraceWriter {
                 instance(span).rank,
                 stream_track(task.stream));
     text_ << ",\"id\":";
-    text_.integer(id) << ",\"ts\":";
+    text_.integer(offsets_.arrow + id) << ",\"ts\":";
     text_.micros(leaves ? arrows_.arrow(id).from : arrows_.arrow(id).to) << "}";
   }
 
@@ -307,18 +316,42 @@ class TraceWriter {
   TraceView view_;
   TraceNames names_;
   Arrows arrows_;
-  const TraceOptions& options_;
-  std::string out_;
-  TraceText text_;
-  bool any_ = false;
+  const TracePart& part_;
+  PartOffsets offsets_;
+  TraceText& text_;
+  bool any_;
 };
 
 }  // namespace
 
+std::string chrome_trace(const std::vector<TracePart>& parts, const TraceOptions& options) {
+  constexpr std::size_t kBytesPerSlice = 230;
+  std::size_t slices = 0;
+  for (const TracePart& part : parts) {
+    slices += part.timeline->spans.size();
+  }
+  std::int64_t pids = 1;
+  while (pids < options.world_size) {
+    pids *= 10;
+  }
+  std::string out;
+  out.reserve(slices * kBytesPerSlice + 4096);
+  TraceText text(out);
+  write_header(options, parts.empty() ? 0 : first_rank(parts.front()), text);
+  PartOffsets offsets;
+  for (const TracePart& part : parts) {
+    TraceWriter writer(part, options.steps, offsets, out.back() != '[', text);
+    writer.write();
+    offsets = {offsets.pid + pids, offsets.arrow + writer.arrows()};
+  }
+  text << "\n ],\n \"traceName\": " << json_string(options.title) << "\n}\n";
+  return out;
+}
+
 std::string chrome_trace(const Program& program,
                          const Timeline& timeline,
                          const TraceOptions& options) {
-  return TraceWriter(program, timeline, options).write();
+  return chrome_trace({{&program, &timeline, "", options.group_sizes}}, options);
 }
 
 }  // namespace foretrain

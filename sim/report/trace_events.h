@@ -85,6 +85,7 @@ class Arrows {
   explicit Arrows(const TraceView& view);
   /// The arrow that leaves or reaches this span; 0: none.
   std::int64_t id(const Span& span) const;
+  std::int64_t count() const { return static_cast<std::int64_t>(arrows_.size()); }
   const Arrow& arrow(std::int64_t id) const { return arrows_[static_cast<std::size_t>(id - 1)]; }
 
  private:

@@ -272,4 +272,8 @@ std::string write_scenario(const Scenario& scenario) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string write_schedule(const ScheduleSpec& schedule) {
+  return schedule_json(schedule).dump();
+}
+
 }  // namespace foretrain

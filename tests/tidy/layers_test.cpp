@@ -78,6 +78,7 @@ const std::map<std::string, std::string>& public_headers() {
       {"lower", "lower"},
       {"simulate", "simulate"},
       {"estimate", "estimate"},
+      {"compare", "search"},
       {"search", "search"},
       {"plan", "plan"},
       {"validate", "validate"},
