@@ -35,6 +35,9 @@ nlohmann::ordered_json layout_json(const Layout& layout) {
   json["micro_batch_size"] = layout.micro_batch_size;
   json["sharding"] = sharding_name(layout.sharding);
   json["schedule"] = layout.schedule;
+  if (layout.slices > 1) {
+    json["slices"] = layout.slices;
+  }
   json["order"] = layout.order;
   return json;
 }

@@ -3,6 +3,7 @@
 #include "tools/output.h"
 #include "tools/typed.h"
 
+#include "foretrain/schedule.h"
 #include "sim/base/edit_distance.h"
 
 #include <algorithm>
@@ -102,10 +103,10 @@ void add_axes_options(CLI::App& app, AxesLine& line) {
     app.add_option(name, target, help)->type_name("LIST")->check(not_empty());
   };
   list("--micro-batch-sizes", line.micro_batch_sizes, "sequences of a micro-batch, e.g. 1,2,4");
-  list("--vpp", line.vpp, "chunks a rank; above 1 with the schedule interleaved");
+  list("--vpp", line.vpp, "chunks a rank; above 1 with interleaved and others that loop");
   list("--recompute", line.recompute, "layers of a stage: as_needed, none, full, or a number");
   list("--sharding", line.sharding, "none, zero1, zero2, zero3");
-  list("--schedules", line.schedules, "gpipe, 1f1b, interleaved");
+  list("--schedules", line.schedules, "names as foretrain schedule --help has them, or all");
   list("--orders", line.orders, "of the mesh, innermost first, e.g. tp-cp-pp-ep-dp");
   app.add_flag("--uneven", line.uneven, "also pp that does not divide the layers");
   app.add_option("--show", line.shown, "say where this layout stands; may be repeated")
@@ -156,7 +157,11 @@ SearchAxes read_axes(const AxesLine& line, std::vector<Diagnostic>& faults) {
             sharding,
             axes.shardings,
             faults);
-  read_list(line.schedules, "schedules", {}, "names with commas", name, axes.schedules, faults);
+  if (line.schedules == "all") {
+    axes.schedules.assign(schedule_names().begin(), schedule_names().end());
+  } else {
+    read_list(line.schedules, "schedules", {}, "names with commas", name, axes.schedules, faults);
+  }
   read_list(line.orders, "orders", {}, "e.g. tp-cp-ep-dp-pp", name, axes.orders, faults);
   axes.uneven_stages = line.uneven;
   return axes;

@@ -81,7 +81,8 @@ struct Layout {
   /// Transformer layers of the fullest pipeline rank and of the last; 0: L / pp each.
   std::int64_t most_layers = 0, last_layers = 0;
   Sharding sharding = Sharding::kZero1;
-  std::string schedule = "1f1b";         ///< gpipe keeps every micro-batch in flight
+  std::string schedule = "1f1b";         ///< its bubble and what it keeps in flight
+  std::int64_t slices = 1;               ///< seq1f1b: of a micro-batch
   std::string order = "tp-cp-ep-dp-pp";  ///< decides which groups leave the node
   bool operator==(const Layout&) const = default;
 };

@@ -42,12 +42,17 @@ std::string scenario_text(const TrainingJob& job,
 /// As a value of recompute_layers: every layer of a stage.
 inline constexpr std::int64_t kRecomputeAll = -2;
 
+/// Slices of a micro-batch in a search.
+inline constexpr std::int64_t kSearchSlices = 4;
+
 /// Values to try beside tp x cp x pp (and ep where there are experts).
 struct SearchAxes {
   std::vector<std::int64_t> micro_batch_sizes = {1};
   std::vector<std::int64_t> vpp = {1};
   std::vector<std::int64_t> recompute_layers = {kRecomputeAsNeeded};  ///< of a stage
   std::vector<Sharding> shardings = {Sharding::kZero1};
+  /// Of the table. One that runs two chunks a rank does so whatever `vpp` holds; one that cuts
+  /// sequences cuts them in kSearchSlices.
   std::vector<std::string> schedules = {"1f1b"};
   std::vector<std::string> orders = {"tp-cp-ep-dp-pp"};
   /// Where the layers do not divide by pp: count embedding and loss as layers, or give some stages

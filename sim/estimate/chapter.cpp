@@ -16,9 +16,9 @@ double real(std::int64_t value) {
 void fit_memory(const Estimator::Sizes& sizes,
                 const Assumptions& assumptions,
                 const RankShare& share,
+                double passes,
                 Estimate& estimate) {
   const Layout& layout = estimate.layout;
-  const double passes = in_flight(layout, share.micro_batches);
   const bool as_needed = layout.recompute_layers == kRecomputeAsNeeded;
   const auto layers = static_cast<std::int64_t>(estimate.stage_layers);
   std::int64_t recomputed = as_needed ? 0 : std::min(layout.recompute_layers, layers);
@@ -109,7 +109,8 @@ Estimate chapter_estimate(const Estimator::Sizes& sizes,
   estimate.micro_batches = std::llround(share.micro_batches);
   estimate.stage_layers = layout.most_layers > 0 ? real(layout.most_layers) : even;
   estimate.memory_limit = assumptions.memory * assumptions.memory_fraction;
-  fit_memory(sizes, assumptions, share, estimate);
+  const ScheduleShape shape = sizes.shapes->of(layout, estimate.micro_batches);
+  fit_memory(sizes, assumptions, share, shape.in_flight, estimate);
 
   const double layers = estimate.stage_layers;
   const double last = layout.last_layers > 0 ? real(layout.last_layers) : layers;
@@ -141,7 +142,7 @@ Estimate chapter_estimate(const Estimator::Sizes& sizes,
   parts.cp = times * context;
   parts.ep = times * expert;
   parts.pp = times * messages;
-  parts.bubble = (real(layout.pp) - 1) / real(layout.vpp) * micro_batch;
+  parts.bubble = shape.bubble * micro_batch;
   parts.dp = data_seconds(assumptions, layout, share);
   finish_estimate(estimate, assumptions, flops * sizes.batch * sizes.sequence_length);
   return estimate;

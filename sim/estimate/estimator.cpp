@@ -1,4 +1,5 @@
 #include "foretrain/model.h"
+#include "foretrain/schedule.h"
 #include "sim/estimate/sizes.h"
 
 #include <algorithm>
@@ -61,13 +62,15 @@ RankShare rank_share(const Estimator::Sizes& sizes,
   const double pipeline = real(layout.pp);
   const double stage_ranks = real(layout.tp) * real(layout.cp) * real(layout.dp);
   const double expert_ranks = real(layout.ep) * real(layout.etp);
+  const ScheduleEntry* const schedule = find_schedule(layout.schedule);
+  const double copies = schedule == nullptr ? 1 : copies_of(schedule->placement);
   RankShare share;
   share.tokens = sizes.sequence_length / real(layout.cp) * real(layout.micro_batch_size);
-  share.dense_parameters =
-      (assumptions.parameters - assumptions.expert_parameters) / (real(layout.tp) * pipeline);
-  share.expert_parameters = assumptions.expert_parameters / (expert_ranks * pipeline);
-  share.data_ranks = real(layout.dp) * real(layout.cp);
-  share.expert_data_ranks = stage_ranks / expert_ranks;
+  share.dense_parameters = copies * (assumptions.parameters - assumptions.expert_parameters) /
+                           (real(layout.tp) * pipeline);
+  share.expert_parameters = copies * assumptions.expert_parameters / (expert_ranks * pipeline);
+  share.data_ranks = copies * real(layout.dp) * real(layout.cp);
+  share.expert_data_ranks = copies * stage_ranks / expert_ranks;
   share.micro_batches = sizes.batch / (real(layout.dp) * real(layout.micro_batch_size));
   return share;
 }

@@ -29,7 +29,8 @@ std::string to_string(const Layout& layout) {
             : std::string(kShardings[static_cast<std::size_t>(layout.sharding)]));
   }
   if (layout.schedule != usual.schedule) {
-    add(layout.schedule);
+    add(layout.schedule +
+        (layout.slices > 1 ? " of " + std::to_string(layout.slices) + " slices" : ""));
   }
   if (layout.order != usual.order) {
     add(layout.order);

@@ -41,14 +41,4 @@ double activation_bytes(const Estimator::Sizes& sizes,
   return per_token * share.tokens / static_cast<double>(layout.tp);
 }
 
-double in_flight(const Layout& layout, double micro_batches) {
-  if (layout.schedule == "gpipe") {
-    return micro_batches;
-  }
-  const auto pp = static_cast<double>(layout.pp);
-  const auto vpp = static_cast<double>(layout.vpp);
-  const double chunks = layout.vpp > 1 ? (vpp - 1) * pp + 2 * (pp - 1) + 1 : pp;
-  return std::min(micro_batches * vpp, chunks) / vpp;
-}
-
 }  // namespace foretrain

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "foretrain/estimate.h"
+#include "sim/estimate/schedule_shape.h"
 
+#include <memory>
 #include <string_view>
 
 namespace foretrain {
@@ -22,6 +24,8 @@ struct Estimator::Sizes {
   double chosen_experts = 0;     ///< per token
   double expert_width = 0, shared_width = 0;  ///< columns of one routed expert, of the shared ones
 
+  std::shared_ptr<const ScheduleShapes> shapes = std::make_shared<ScheduleShapes>();
+
   double layer_flops() const { return linear_flops + attention_flops + expert_flops; }
 };
 
@@ -33,10 +37,10 @@ Estimator::Sizes estimator_sizes(const ModelConfig& model,
 /// One rank's share of the work under a layout, common to all rules.
 struct RankShare {
   double tokens = 0;             ///< of one micro-batch on one context-parallel rank
-  double dense_parameters = 0;   ///< outside the experts
+  double dense_parameters = 0;   ///< outside the experts, in all copies of the model
   double expert_parameters = 0;  ///< in routed experts
-  double data_ranks = 0;         ///< dp x cp
-  double expert_data_ranks = 0;  ///< tp x cp x dp / (ep x etp)
+  double data_ranks = 0;         ///< dp x cp x copies of the model
+  double expert_data_ranks = 0;  ///< tp x cp x dp x copies / (ep x etp)
   double micro_batches = 0;
 };
 RankShare rank_share(const Estimator::Sizes& sizes,
@@ -56,9 +60,6 @@ double activation_bytes(const Estimator::Sizes& sizes,
 
 /// The busiest expert rank's work over the mean; ranks that hold every expert are alike.
 double expert_skew(const Assumptions& assumptions, const Layout& layout);
-
-/// Micro-batches whose activations the first rank holds at once, in whole passes over its layers.
-double in_flight(const Layout& layout, double micro_batches);
 
 Estimate chapter_estimate(const Estimator::Sizes& sizes,
                           const Assumptions& assumptions,

@@ -10,7 +10,8 @@ namespace {
 
 /// Micro-batches the first stage holds at once.
 double passes(const Board& board, const Layout& layout) {
-  return in_flight(layout, rank_share(board.sizes, board.given, layout).micro_batches);
+  const double micro_batches = rank_share(board.sizes, board.given, layout).micro_batches;
+  return board.sizes.shapes->of(layout, std::llround(micro_batches)).in_flight;
 }
 
 std::string passes_text(double held, double layers) {

@@ -47,7 +47,7 @@ bool worth_cutting(const Estimate& estimate) {
 std::string cp_text(const Board& board, const Estimate& estimate) {
   const Layout& layout = estimate.layout;
   const double layers = estimate.stage_layers;
-  const double held = in_flight(layout, rank_share(board.sizes, board.given, layout).micro_batches);
+  const double held = board.sizes.shapes->of(layout, estimate.micro_batches).in_flight;
   const std::string kept =
       held == 1 ? operand(layers) : "(" + operand(held) + " x " + operand(layers) + ")";
   return "cp " + std::to_string(layout.cp) + ": " +

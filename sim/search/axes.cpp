@@ -43,22 +43,19 @@ void check_range(const std::vector<std::int64_t>& axis,
   check_list(axis, name, faults);
 }
 
-/// Schedules whose bubble and memory the closed form knows.
 void check_schedules(const std::vector<std::string>& axis, std::vector<Diagnostic>& faults) {
-  const std::vector<std::string> known = {"gpipe", "1f1b", "interleaved"};
-  const std::string list = "gpipe, 1f1b and interleaved have one";
+  const std::span<const std::string_view> names = schedule_names();
   for (const std::string& name : axis) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) {
+    if (find_schedule(name) != nullptr) {
       continue;
     }
-    const std::span<const std::string_view> names = schedule_names();
-    const bool named = std::find(names.begin(), names.end(), name) != names.end();
-    const std::string near =
-        named ? "" : did_you_mean(name, std::vector<std::string>(names.begin(), names.end()));
-    faults.push_back({"/axes/schedules",
-                      named ? "schedule \"" + name + "\" has no closed form"
-                            : "unknown schedule \"" + name + "\"",
-                      near.empty() ? list : near});
+    std::string hint = did_you_mean(name, std::vector<std::string>(names.begin(), names.end()));
+    if (hint.empty()) {
+      for (const std::string_view known : names) {
+        hint += (hint.empty() ? "names: " : ", ") + std::string(known);
+      }
+    }
+    faults.push_back({"/axes/schedules", "unknown schedule \"" + name + "\"", hint});
   }
   check_list(axis, "schedules", faults);
 }

@@ -1,5 +1,6 @@
 #include "sim/search/combinations.h"
 
+#include "foretrain/schedule.h"
 #include "sim/scenario/divides.h"
 #include "sim/search/stages.h"
 
@@ -66,6 +67,20 @@ Combinations::Combinations(const ModelConfig& model, const SearchAxes& axes)
   }
 }
 
+/// A schedule of two chunks a rank has them in place of the first value of vpp, so that one
+/// combination has them; the value that stands for it elsewhere takes its place.
+void Combinations::fit_schedule(Layout& layout) const {
+  const ScheduleEntry* const entry = find_schedule(layout.schedule);
+  if (entry == nullptr) {
+    return;  // the axes are checked
+  }
+  layout.slices = entry->uses_slices ? kSearchSlices : 1;
+  if (entry->chunks == 2) {
+    const std::int64_t first = axes_.vpp.front();
+    layout.vpp = layout.vpp == first ? 2 : layout.vpp == 2 ? first : layout.vpp;
+  }
+}
+
 Layout Combinations::at(std::int64_t number, std::int64_t gpus) const {
   Digits digits(number);
   Layout layout;
@@ -79,6 +94,7 @@ Layout Combinations::at(std::int64_t number, std::int64_t gpus) const {
   layout.pp = digits.next(pp());
   layout.cp = digits.next(cp());
   layout.tp = digits.next(tp());
+  fit_schedule(layout);
   const std::int64_t ranks = layout.tp * layout.cp * layout.pp;
   layout.dp = gpus % ranks == 0 ? gpus / ranks : 0;
   if (layers_ % (layout.pp * layout.vpp) != 0) {

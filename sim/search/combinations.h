@@ -24,6 +24,8 @@ class Combinations {
   static const std::vector<std::int64_t>& pp();
 
  private:
+  void fit_schedule(Layout& layout) const;
+
   const SearchAxes& axes_;
   std::int64_t layers_ = 0;
   std::vector<std::int64_t> ep_;

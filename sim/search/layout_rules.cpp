@@ -195,31 +195,44 @@ std::string micro_batches_reason(const Subject& subject, const Layout& layout) {
 }
 
 const ScheduleEntry& entry_of(const Layout& layout) {
-  const std::span<const ScheduleEntry> table = schedule_table();
-  const auto found = std::find_if(table.begin(), table.end(), [&](const ScheduleEntry& entry) {
-    return entry.name == layout.schedule;
-  });
-  return found == table.end() ? table.front() : *found;  // the axes are checked
+  const ScheduleEntry* const found = find_schedule(layout.schedule);
+  return found == nullptr ? schedule_table().front() : *found;  // the axes are checked
 }
 
-bool runs_no_chunks(const Subject& /*subject*/, const Layout& layout) {
-  return layout.vpp > 1 && entry_of(layout).chunks == 1;
+bool runs_other_chunks(const Subject& /*subject*/, const Layout& layout) {
+  const std::int64_t chunks = entry_of(layout).chunks;
+  return chunks > 0 && layout.vpp != chunks;
 }
-std::string chunks_name(const Subject& /*subject*/) {
-  return "vpp above 1 without interleaved";
+std::string chunks_name(const Subject& subject) {
+  const std::vector<std::string>& axis = subject.axes.schedules;
+  const bool folded = std::any_of(axis.begin(), axis.end(), [](const std::string& name) {
+    const ScheduleEntry* const entry = find_schedule(name);
+    return entry != nullptr && entry->chunks == 2;
+  });
+  return folded ? "vpp that the schedule does not run" : "vpp above 1 without interleaved";
 }
 std::string chunks_reason(const Subject& /*subject*/, const Layout& layout) {
-  return layout.schedule + " runs one chunk a rank, vpp is " + text(layout.vpp);
+  return layout.schedule + " runs " + (entry_of(layout).chunks == 1 ? "one chunk" : "two chunks") +
+         " a rank, vpp is " + text(layout.vpp);
 }
 
 std::optional<Diagnostic> schedule_fault(const Subject& subject, const Layout& layout) {
   const ScheduleEntry& entry = entry_of(layout);
+  const std::int64_t tokens_apart = layout.slices * layout.tp;
+  if (layout.slices > 1 && (subject.job.sequence_length % tokens_apart != 0 || layout.cp > 1)) {
+    return Diagnostic{"/schedule",
+                      text(layout.slices) + " slices x tp " + text(layout.tp) +
+                          (layout.cp > 1 ? " are not simulated with cp " + text(layout.cp)
+                                         : " do not divide " + tokens(subject)),
+                      ""};
+  }
   if (entry.illegal == nullptr) {
     return std::nullopt;
   }
   ScheduleSize size;
   size.pp = static_cast<std::int32_t>(layout.pp);
   size.vpp = static_cast<std::int32_t>(layout.vpp);
+  size.slices = static_cast<std::int32_t>(layout.slices);
   size.micro_batches = static_cast<std::int32_t>(subject.job.global_batch_size / layout.dp /
                                                  layout.micro_batch_size);
   return entry.illegal(size);
@@ -227,8 +240,14 @@ std::optional<Diagnostic> schedule_fault(const Subject& subject, const Layout& l
 bool schedule_refuses(const Subject& subject, const Layout& layout) {
   return schedule_fault(subject, layout).has_value();
 }
-std::string schedule_name(const Subject& /*subject*/) {
-  return "interleaved cannot run this pp and number of micro-batches";
+std::string schedule_name(const Subject& subject) {
+  std::string names;
+  for (const std::string& name : subject.axes.schedules) {
+    const ScheduleEntry* const entry = find_schedule(name);
+    const bool limited = entry != nullptr && (entry->illegal != nullptr || entry->uses_slices);
+    names += limited ? (names.empty() ? "" : ", ") + name : "";
+  }
+  return names + " cannot run this pp and number of micro-batches";
 }
 std::string schedule_reason(const Subject& subject, const Layout& layout) {
   const std::optional<Diagnostic> fault = schedule_fault(subject, layout);
@@ -276,7 +295,11 @@ constexpr LayoutRule kRules[] = {
      micro_batches_reason,
      "a smaller global batch has fewer",
      fewer_micro_batches},
-    {runs_no_chunks, chunks_name, chunks_reason, "--schedules interleaved runs them", run_chunks},
+    {runs_other_chunks,
+     chunks_name,
+     chunks_reason,
+     "--schedules interleaved runs them",
+     run_chunks},
     {schedule_refuses, schedule_name, schedule_reason, "", one_chunk},
     {recomputes_too_much,
      recompute_name,

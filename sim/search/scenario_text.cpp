@@ -93,7 +93,10 @@ std::string scenario_text(const TrainingJob& job,
                   ", \"gpus\": " + std::to_string(job.gpus) + "}");
   members.add("training", training(job, layout, assumptions));
   members.add("parallelism", parallelism(job, layout));
-  members.add("schedule", json_string(layout.schedule));
+  members.add("schedule",
+              layout.slices > 1 ? "{\"name\": " + json_string(layout.schedule) +
+                                      ", \"slices\": " + std::to_string(layout.slices) + "}"
+                                : json_string(layout.schedule));
   if (layout.recompute_layers > 0) {
     // The simulation counts recomputed layers of each chunk.
     const std::int64_t of_chunk = (layout.recompute_layers + layout.vpp - 1) / layout.vpp;

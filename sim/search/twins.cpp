@@ -9,13 +9,6 @@
 namespace foretrain {
 namespace {
 
-const ScheduleEntry* entry_named(const std::string& name) {
-  const std::span<const ScheduleEntry> table = schedule_table();
-  const auto found = std::find_if(
-      table.begin(), table.end(), [&](const ScheduleEntry& entry) { return entry.name == name; });
-  return found == table.end() ? nullptr : &*found;
-}
-
 bool holds(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -63,12 +56,15 @@ bool sharding_stands_before(const SearchSubject& subject, const Layout& layout) 
   return !replicas && layout.sharding != *std::min_element(axis.begin(), axis.end());
 }
 
-/// Less is better: 1f1b, which keeps least; then fewer chunks.
+/// Less is better: 1f1b, which keeps least; then fewer chunks; then the order of the table.
 std::int64_t preference(const std::string& schedule, std::int64_t vpp) {
   constexpr std::int64_t kPlain = std::int64_t{1} << 32;
-  const ScheduleEntry* const entry = entry_named(schedule);
-  const bool chunks = entry != nullptr && entry->chunks != 1;
-  return schedule == "1f1b" ? 0 : chunks ? vpp : kPlain;
+  constexpr std::int64_t kNames = 64;
+  const ScheduleEntry* const entry = find_schedule(schedule);
+  if (schedule == "1f1b" || entry == nullptr) {
+    return 0;
+  }
+  return (entry->chunks == 1 ? kPlain : vpp) * kNames + (entry - schedule_table().data());
 }
 
 /// Without a pipeline: whether these names of a schedule are legal.
@@ -76,8 +72,8 @@ bool runs_alone(const SearchSubject& subject,
                 const Layout& layout,
                 const std::string& schedule,
                 std::int64_t vpp) {
-  const ScheduleEntry* const entry = entry_named(schedule);
-  if (entry == nullptr || (vpp > 1 && entry->chunks == 1) ||
+  const ScheduleEntry* const entry = find_schedule(schedule);
+  if (entry == nullptr || (entry->chunks > 0 && vpp != entry->chunks) ||
       !stages_divide(subject.job.model.layers, 1, vpp, subject.axes.uneven_stages)) {
     return false;
   }
@@ -93,13 +89,15 @@ bool runs_alone(const SearchSubject& subject,
 bool schedule_stands_before(const SearchSubject& subject, const Layout& layout) {
   const SearchAxes& axes = subject.axes;
   if (layout.pp > 1) {
-    const ScheduleEntry* const entry = entry_named(layout.schedule);
+    const ScheduleEntry* const entry = find_schedule(layout.schedule);
     return layout.vpp == 1 && entry != nullptr && entry->chunks != 1 &&
            holds(axes.schedules, "1f1b");
   }
   const std::int64_t own = preference(layout.schedule, layout.vpp);
-  for (const std::int64_t vpp : axes.vpp) {
+  for (const std::int64_t stated : axes.vpp) {
     for (const std::string& schedule : axes.schedules) {
+      const ScheduleEntry* const entry = find_schedule(schedule);
+      const std::int64_t vpp = entry != nullptr && entry->chunks == 2 ? 2 : stated;
       if (preference(schedule, vpp) < own && runs_alone(subject, layout, schedule, vpp)) {
         return true;
       }

@@ -157,7 +157,7 @@ TEST(SearchCommand, NothingThatFitsIsExitOneWithTheReason) {
 TEST(SearchCommand, RefusesEverythingWrongAtOnce) {
   const Outcome outcome = search(
       "--model llama3-70c --topology dgx-h10-ndr400 --gpus 64 --seq 8192 --gbs 512 --vpp a "
-      "--schedules zb-v --orders tp-cp --recompute ful --sharding zero --micro-batch-sizes 1,1 "
+      "--schedules zb-w --orders tp-cp --recompute ful --sharding zero --micro-batch-sizes 1,1 "
       "--assume eficiency=1 --assume vpp=2 --show 1,2 2>&1");
   EXPECT_EQ(outcome.code, 2);
   for (const char* part : {"unknown model \"llama3-70c\"; did you mean \"llama3-70b\"?",
@@ -165,7 +165,7 @@ TEST(SearchCommand, RefusesEverythingWrongAtOnce) {
                            "/assume/eficiency",
                            "ask for them as axes of the search",
                            "/axes/vpp",
-                           "schedule \"zb-v\" has no closed form",
+                           "unknown schedule \"zb-w\"; did you mean",
                            "dp is missing from order \"tp-cp\"",
                            "/axes/recompute",
                            "did you mean \"full\"?",

@@ -136,7 +136,7 @@ TEST(ClosedFormRules, InFlightIsWhatTheScheduleHolds) {
                                          .micro_batches = static_cast<std::int32_t>(m),
                                          .vpp = static_cast<std::int32_t>(vpp)});
           ASSERT_TRUE(schedule) << name << " " << pp << " " << vpp << " " << m;
-          EXPECT_NEAR(in_flight(layout, static_cast<double>(m)) * static_cast<double>(vpp),
+          EXPECT_NEAR(ScheduleShapes().of(layout, m).in_flight * static_cast<double>(vpp),
                       static_cast<double>(peak_in_flight(*schedule).front()),
                       1e-9)
               << name << " pp " << pp << " vpp " << vpp << " m " << m;
