@@ -168,9 +168,9 @@ std::vector<std::string> schedule_faults(const Schedule& schedule);
 /// One rank per line, actions separated by commas (PyTorch's CSV notation).
 std::string schedule_csv(const Schedule& schedule);
 
-/// Lists in the same notation, as a CSV reader sees them: quoted cells, a line of titles, a rank's
-/// number in front of its actions; empty cells (padding in PyTorch's files) are skipped. Sizes and
-/// placement follow from the lists. B is read as I where early PyTorch meant it; the note says so.
+/// Lists in the same notation, as a CSV reader sees them (quotes, a line of titles, a rank's number
+/// in front); empty cells are skipped. Sizes and placement follow from the lists. The note tells of
+/// communication in PyTorch's dumps left out, and of B read as I where early PyTorch meant it.
 /// Faults: text that is no action, stages that lie in no known placement, lists that break a rule.
 /// A deadlock is not one of them: find_deadlock tells.
 Expected<Schedule> parse_schedule_csv(std::string_view text);

@@ -22,12 +22,10 @@ std::string_view trimmed(std::string_view text) {
              : text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+constexpr std::string_view kDigits = "0123456789";
 
 bool all_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+  return !text.empty() && text.find_first_not_of(kDigits) == std::string_view::npos;
 }
 
 /// Cells that hold the place of nothing.
@@ -52,15 +50,22 @@ bool is_row_label(std::string_view text) {
   return all_digits(text);
 }
 
-/// What a cell that is no action may have been meant as.
-std::string hint_for(std::string_view text) {
-  for (const std::string_view word : {"SEND_", "RECV_", "UNSHARD", "RESHARD", "REDUCE_GRAD"}) {
-    if (text.find(word) != std::string_view::npos) {
-      return "lists hold computations, transfers follow from them; PyTorch writes such a file with "
-             "_dump_csv(..., format=\"compute_only\")";
-    }
-  }
-  return kGrammar;
+/// 0SEND_F1, 2UNSHARD: what PyTorch's lists hold besides computations.
+bool is_communication(std::string_view text) {
+  const std::size_t word = std::min(text.find_first_not_of(kDigits), text.size());
+  const std::size_t after = std::min(text.find_last_not_of(kDigits) + 1, text.size());
+  constexpr std::array<std::string_view, 7> kWords = {
+      "SEND_F", "RECV_F", "SEND_B", "RECV_B", "UNSHARD", "RESHARD", "REDUCE_GRAD"};
+  return word > 0 && word < after &&
+         std::find(kWords.begin(), kWords.end(), text.substr(word, after - word)) != kWords.end();
+}
+
+/// 2BW0: a whole backward in the files in which B is its input half.
+std::optional<Action> whole_backward(std::string_view text) {
+  const std::size_t word = text.find("BW");
+  return word == std::string_view::npos
+             ? std::nullopt
+             : parse_action(std::string(text.substr(0, word + 1)).append(text.substr(word + 2)));
 }
 
 /// The cell as messages quote it: short, and without what a terminal would obey.
@@ -102,6 +107,15 @@ class Reader {
   std::vector<std::size_t> take_lines() { return std::move(lines_); }
   CappedFaults& faults() { return faults_; }
 
+  /// What was left out.
+  std::string note() const {
+    return communications_ == 0
+               ? ""
+               : std::to_string(communications_) +
+                     " sends, receives and gathers are left out: transfers follow from the "
+                     "computations";
+  }
+
  private:
   void add_row(std::vector<std::string_view>& row) {
     for (std::string_view& text : row) {
@@ -134,8 +148,12 @@ class Reader {
       list.push_back(*action);
     } else if (text.front() == '(') {
       add_unit(text, list);
+    } else if (const std::optional<Action> whole = whole_backward(text)) {
+      list.push_back(*whole);
+    } else if (is_communication(text)) {
+      ++communications_;
     } else {
-      refuse_cell(text, "is no action", hint_for(text));
+      refuse_cell(text, "is no action", kGrammar);
     }
   }
 
@@ -174,7 +192,7 @@ class Reader {
   std::string last_hint_;  // a hint stands once
   std::vector<std::vector<Action>> lists_;
   std::vector<std::size_t> lines_;  ///< of each list
-  std::int64_t actions_ = 0;
+  std::int64_t actions_ = 0, communications_ = 0;
 };
 
 }  // namespace
@@ -202,6 +220,7 @@ Expected<Schedule> parse_schedule_csv(std::string_view text) {
   Schedule schedule;
   schedule.name = "csv";
   schedule.ranks = reader.take_lists();
+  schedule.note = reader.note();
   if (faults.empty()) {
     infer_sizes(schedule, reader.take_lines(), faults);
   }

@@ -211,8 +211,9 @@ void read_old_letters(Schedule& schedule) {
     }
   }
   if (read > 0) {
-    schedule.note = "the lists have W but no I: " + std::to_string(read) +
-                    " B that a W follows are read as I, the input half, as early PyTorch wrote it";
+    schedule.note += (schedule.note.empty() ? "" : "; ");
+    schedule.note += "the lists have W but no I: " + std::to_string(read) +
+                     " B that a W follows are read as I, the input half, as early PyTorch wrote it";
   }
 }
 
