@@ -189,7 +189,7 @@ class Ticks {
       out_.assumed.push_back((other == "dgrad" ? "wgrad" : "dgrad") +
                              std::string(" is taken as --backward less --") + other);
     }
-    if (uses_.overlapped && !costs_.overlapped.given()) {
+    if (uses_.overlapped && !costs_.overlapped.given() && !out_.ticks.sequential) {
       out_.assumed.emplace_back(
           "an overlapped unit is taken as forward + backward: no time is gained (--overlapped)");
     }
