@@ -104,6 +104,11 @@ TEST(CompareCommand, SpanIsWhatABarrierDoesNotCost) {
   EXPECT_NEAR(rows[0]["span_share"].get<double>(), 3.0 / 27, 1e-9);
   EXPECT_EQ(rows[1]["span_share"], 0.0);
   EXPECT_NEAR(rows[1]["bubble_share"].get<double>(), 3.0 / 27, 1e-9);
+  const json free =
+      result("tutorial-2x4 --schedules zb-h1,zb-h2 --set schedule.barrier=false" + stated)["rows"];
+  EXPECT_EQ(free[1]["bubble_share"], 0.0);
+  EXPECT_NEAR(
+      free[1]["step_time_s"].get<double>(), rows[1]["step_time_s"].get<double>() * 24 / 27, 1e-9);
 }
 
 TEST(CompareCommand, ARowIsWhatRunSaysOfIt) {

@@ -57,12 +57,14 @@ std::string six_billion() {
 }
 
 // sail-sg/zero-bubble-pipeline-parallelism#21, measured: 1F1B 55 samples/s in 48 GB, ZB-V 64 in 53,
-// interleaved 66 in 57, ZB2P 67 in 79. Memory stands in that order; the three gain as much on 1F1B
-// as measured, and are as near to one another. Among them ZB-V leads here: the barrier before the
-// optimizer costs ZB2P (p - 1) tF, and kernels of split phases are taken to be as fast as others.
+// interleaved 66 in 57, ZB2P 67 in 79; the optimizer waits for no other stage. Memory stands in
+// that order, and so do 1F1B, interleaved and ZB2P in speed, each gain near the measured one. ZB-V
+// leads here, by less than measured rows differ: kernels of split phases are taken to be as fast as
+// whole.
 TEST(ScheduleCases, ZeroBubbleOnSixBillion) {
-  const auto found =
-      reports(six_billion(), batch(32 * 6), {"1f1b", "zb-v", "interleaved:4", "zb-h2"});
+  Settings settings = batch(32 * 6);
+  settings.emplace_back("schedule.barrier=false");
+  const auto found = reports(six_billion(), settings, {"1f1b", "zb-v", "interleaved:4", "zb-h2"});
   const std::vector<std::string> by_memory = {"1f1b", "zb-v", "interleaved:4", "zb-h2"};
   for (std::size_t at = 1; at < by_memory.size(); ++at) {
     EXPECT_LT(found.at(by_memory[at - 1]).memory_peak, found.at(by_memory[at]).memory_peak);
@@ -70,9 +72,11 @@ TEST(ScheduleCases, ZeroBubbleOnSixBillion) {
   const auto gain = [&](const char* name) {
     return seconds(found.at("1f1b").step_time) / seconds(found.at(name).step_time);
   };
-  EXPECT_NEAR(gain("zb-v"), 64 / 55.0, 0.09);
-  EXPECT_NEAR(gain("interleaved:4"), 66 / 55.0, 0.09);
-  EXPECT_NEAR(gain("zb-h2"), 67 / 55.0, 0.09);
+  EXPECT_LT(1, gain("interleaved:4"));
+  EXPECT_LT(gain("interleaved:4"), gain("zb-h2"));
+  EXPECT_NEAR(gain("zb-v"), 64 / 55.0, 0.06);
+  EXPECT_NEAR(gain("interleaved:4"), 66 / 55.0, 0.06);
+  EXPECT_NEAR(gain("zb-h2"), 67 / 55.0, 0.06);
   EXPECT_LT(gain("zb-v") / gain("zb-h2"), 67 / 64.0);
 }
 
