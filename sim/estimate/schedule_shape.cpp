@@ -49,7 +49,7 @@ std::int64_t enough_micro_batches(const Layout& layout, std::int64_t micro_batch
   }
   // Rounds of more than pp micro-batches depend on the number itself.
   const bool rounds = micro_batches % layout.pp != 0 && find_schedule(layout.schedule)->chunks == 0;
-  return rounds ? micro_batches : full + micro_batches % (2 * layout.pp);
+  return rounds ? micro_batches : full;
 }
 
 ScheduleShape timed_shape(const Layout& layout, std::int64_t micro_batches) {
