@@ -116,7 +116,8 @@ struct BlockOperators {
       input_gradient;  ///< the same split in two: backward == both, operator by operator
   std::vector<Operator> weight_gradient;
   std::vector<Stash> stash;
-  Bytes logits;  ///< head only: logits and their gradient while the loss runs
+  Bytes logits;           ///< head only: logits and their gradient while the loss runs
+  Bytes logits_gradient;  ///< of these, what the head's weight gradient still needs
 };
 
 /// Everything the operators of a block depend on beside the model.

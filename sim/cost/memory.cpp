@@ -11,12 +11,18 @@ struct Peak {
   std::int64_t logits = 0;
 };
 
-/// Walks the rank's list: a forward takes its stage's stash, a backward gives it back when done. A
-/// split one keeps it, and what its first half recomputed, until the second (Qi et al. 2024, arXiv
-/// 2401.10241, table 1: of 34 sbh bytes a layer 32 sbh are still needed for the weight gradient).
+/// Walks the rank's list: a forward takes its stage's stash, a backward gives it back when done and
+/// has one layer recomputed meanwhile. A split one keeps it, and what its first half recomputed,
+/// until the second (Qi et al. 2024, arXiv 2401.10241, table 1: of 34 sbh bytes a layer 32 sbh are
+/// still needed for the weight gradient), but of the logits their gradient only.
 Peak walk(const MemoryInputs& in, std::int32_t pp_rank) {
   Peak held;
   Peak peak;
+  const auto reach = [&held, &peak](std::int64_t meanwhile) {
+    if (held.activations + meanwhile + held.logits > peak.activations + peak.logits) {
+      peak = {held.activations + meanwhile, held.logits};
+    }
+  };
   for (const Action& action : in.schedule.ranks[static_cast<std::size_t>(pp_rank)]) {
     const StageHoldings& stage = in.stages[static_cast<std::size_t>(action.stage)];
     const std::size_t version = in.version(action);
@@ -24,38 +30,31 @@ Peak walk(const MemoryInputs& in, std::int32_t pp_rank) {
       case ActionKind::kForward:
         held.activations += stage.stash[version];
         held.logits += stage.logits;
+        reach(0);
         break;
       case ActionKind::kInputGradient:
+        held.logits -= stage.logits - stage.logits_gradient;
         held.activations += stage.recomputed[version];
+        reach(0);
         break;
       case ActionKind::kBackward:
+        reach(stage.working_set);
         held.activations -= stage.stash[version];
         held.logits -= stage.logits;
         break;
       case ActionKind::kWeightGradient:
         held.activations -= stage.stash[version] + stage.recomputed[version];
-        held.logits -= stage.logits;
+        held.logits -= stage.logits_gradient;
         break;
-    }
-    if (held.activations + held.logits > peak.activations + peak.logits) {
-      peak = held;
     }
   }
   return peak;
 }
 
-/// Whether some backward of the rank is in one piece: then a layer is recomputed at a time.
-bool recomputes_by_layer(const MemoryInputs& in, std::int32_t pp_rank) {
-  const std::vector<Action>& list = in.schedule.ranks[static_cast<std::size_t>(pp_rank)];
-  return std::any_of(list.begin(), list.end(), [](const Action& action) {
-    return action.kind == ActionKind::kBackward;
-  });
-}
-
 /// All chunks of one pipeline rank.
 struct RankHoldings {
   RankParameters parameters;
-  std::int64_t largest_chunk = 0, largest_bucket = 0, working_set = 0, weight_copies = 0;
+  std::int64_t largest_chunk = 0, largest_bucket = 0, weight_copies = 0;
   std::int64_t chunks = 0;
 };
 
@@ -67,14 +66,12 @@ std::int64_t split_parameters(const RankParameters& held, const ShardSpan& span)
 RankHoldings holdings_of(const MemoryInputs& in, std::int32_t pp_rank) {
   const ShardSpan span = shard_span(in.scenario);
   RankHoldings held;
-  const bool by_layer = recomputes_by_layer(in, pp_rank);
   for (const std::int32_t at : in.schedule.stages_of(pp_rank)) {
     const StageHoldings& stage = in.stages[static_cast<std::size_t>(at)];
     held.parameters.shared += stage.parameters.shared;
     held.parameters.experts += stage.parameters.experts;
     held.largest_chunk = std::max(held.largest_chunk, split_parameters(stage.parameters, span));
     held.largest_bucket = std::max(held.largest_bucket, stage.largest_bucket);
-    held.working_set = std::max(held.working_set, by_layer ? stage.working_set : 0);
     held.weight_copies += stage.weight_copies;
     ++held.chunks;
   }
@@ -153,7 +150,7 @@ MemoryPlan plan_memory(const MemoryInputs& in, std::int32_t pp_rank) {
     plan.buffers += 4 * in.boundary;  // one message each way, to send and to receive
   }
   const Peak peak = walk(in, pp_rank);
-  plan.activations = peak.activations + held.working_set;
+  plan.activations = peak.activations;
   plan.logits = peak.logits;
   plan.peak = plan.static_bytes() + plan.activations + plan.logits;
   plan.reserved =

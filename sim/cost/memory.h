@@ -42,9 +42,10 @@ struct StageHoldings {
   /// By version of the work (micro-batches or slices that differ): kept until its backward, logits
   /// apart; and what recomputing all of it brings back, from input to weight gradient.
   std::vector<std::int64_t> stash, recomputed;
-  std::int64_t logits = 0;         ///< of its heads, per micro-batch
-  std::int64_t working_set = 0;    ///< added by a layer while it is recomputed
-  std::int64_t weight_copies = 0;  ///< narrow copies of weights, beside the model's own
+  std::int64_t logits = 0;           ///< of its heads, per micro-batch
+  std::int64_t logits_gradient = 0;  ///< of these, kept from input to weight gradient
+  std::int64_t working_set = 0;      ///< added by a layer while it is recomputed
+  std::int64_t weight_copies = 0;    ///< narrow copies of weights, beside the model's own
 };
 
 struct MemoryInputs {

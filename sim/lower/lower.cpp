@@ -52,6 +52,7 @@ std::vector<MemoryPlan> memory_of(const Scenario& scenario,
       stage.recomputed.push_back(parts.recomputed(at, number).value);
     }
     stage.logits = parts.logits(at).value;
+    stage.logits_gradient = parts.logits_gradient(at).value;
     stage.working_set = parts.working_set(at).value;
     stage.weight_copies = parts.weight_copies(at).value;
   }

@@ -202,6 +202,14 @@ Bytes Parts::logits(std::int32_t stage) const {
   return total;
 }
 
+Bytes Parts::logits_gradient(std::int32_t stage) const {
+  Bytes total;
+  for (const std::int32_t index : of(stage, 0)) {
+    total += (*this)[index].operators.logits_gradient;
+  }
+  return total;
+}
+
 Bytes Parts::weight_copies(std::int32_t stage) const {
   Bytes total;
   for (const std::int32_t index : of(stage, 0)) {

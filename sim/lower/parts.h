@@ -52,6 +52,7 @@ class Parts {
   Bytes recomputed(std::int32_t stage, std::size_t version) const;
   /// Logits of a stage's head, per micro-batch (or slice).
   Bytes logits(std::int32_t stage) const;
+  Bytes logits_gradient(std::int32_t stage) const;
   /// Sums over a stage's parts.
   Bytes weight_copies(std::int32_t stage) const;
   Bytes weight_cast(std::int32_t stage) const;

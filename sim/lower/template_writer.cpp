@@ -38,6 +38,7 @@ TemplateWriter::TemplateWriter(const TemplateInputs& inputs, const LinkClass& li
   for (const std::int32_t stage : in_.schedule.stages_of(links.pp_rank)) {
     Chunk& chunk = chunks_[stage];
     chunk.parameters = in_.parts.parameters(stage);
+    chunk.loss_only = {in_.parts.logits(stage).value - in_.parts.logits_gradient(stage).value};
     for (std::size_t version = 0; version < in_.parts.versions(); ++version) {
       chunk.stash.push_back(in_.parts.stash(stage, version) + in_.parts.logits(stage));
       chunk.recomputed.push_back(in_.parts.recomputed(stage, version));
@@ -120,9 +121,11 @@ void TemplateWriter::hold_memory(Unit unit) {
         break;
       case ActionKind::kInputGradient:
         call.allocated_bytes += held.recomputed[version].value;
+        call.freed_bytes += held.loss_only.value;
         break;
       case ActionKind::kWeightGradient:
-        call.freed_bytes += (held.stash[version] + held.recomputed[version]).value;
+        call.freed_bytes +=
+            (held.stash[version] + held.recomputed[version]).value - held.loss_only.value;
         break;
     }
   }

@@ -29,7 +29,8 @@ class TemplateWriter {
   struct Chunk {
     std::array<std::vector<const StageBlock*>, kPhases> blocks;  ///< by Phase, then version
     std::vector<Bytes> stash, recomputed;                        ///< per version, logits included
-    std::vector<RankParameters> parameters;                      ///< per part
+    Bytes loss_only;                         ///< of the logits: not needed by the weight gradient
+    std::vector<RankParameters> parameters;  ///< per part
   };
   struct Gather {
     Bucket bucket;

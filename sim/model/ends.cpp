@@ -140,4 +140,10 @@ Bytes head_logits(const BlockBuilder& builder) {
   return Bytes{shape.tokens * shape.vocabulary * per_logit};
 }
 
+/// Cast back to the logits' type; the 32-bit copies are free then.
+Bytes head_logits_gradient(const BlockBuilder& builder) {
+  const BlockShape& shape = builder.shape();
+  return Bytes{shape.tokens * shape.vocabulary * shape.element};
+}
+
 }  // namespace foretrain

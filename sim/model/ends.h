@@ -14,5 +14,6 @@ void head_forward(BlockBuilder& builder);
 void head_backward(BlockBuilder& builder);
 std::vector<Stash> head_stash(const BlockBuilder& builder);
 Bytes head_logits(const BlockBuilder& builder);
+Bytes head_logits_gradient(const BlockBuilder& builder);
 
 }  // namespace foretrain

@@ -46,8 +46,10 @@ BlockOperators block_operators(const ModelConfig& model,
   operators.input_gradient = backward.graph().in_order(false);
   operators.weight_gradient = backward.graph().in_order(true);
   operators.stash = build.stash(forward);
-  if (kind == BlockKind::kHead)
+  if (kind == BlockKind::kHead) {
     operators.logits = head_logits(forward);
+    operators.logits_gradient = head_logits_gradient(forward);
+  }
   return operators;
 }
 

@@ -68,8 +68,18 @@ TEST(ScheduleMemory, ZeroBubbleRunsOutWhereCheckpointsSave1F1B) {
               4 * 2 * kInput + (r + 1) * 2 * kAgain);
     EXPECT_EQ(activations(recomputed(pipeline("1f1b", 4, 6)), rank), (4 - r) * 2 * kInput + kAgain);
   }
-  EXPECT_EQ(activations(recomputed(pipeline("zb-h1", 4, 6)), 3),
-            4 * (2 * kInput + kHead + 2 * kAgain));
+}
+
+// The last rank of four: F_k with its logits over three that wait for W, each with the logits'
+// gradient in 16 bits; what the loss had in 32 bits is gone after I.
+TEST(ScheduleMemory, LogitsThatWaitForWAreTheirGradient) {
+  for (const bool full : {false, true}) {
+    const TinyScenario plain = pipeline("zb-h1", 4, 6);
+    const StageMemory last = stage(full ? recomputed(plain) : plain, 3).memory;
+    EXPECT_EQ(last.logits, kLogits + 3 * kLogits / 3);
+    EXPECT_EQ(last.activations,
+              full ? 4 * (2 * kInput + kHead) + 3 * 2 * kAgain : 4 * (2 * kLayer + kHead));
+  }
 }
 
 TEST(ScheduleMemory, RecomputationIsPaidInTheInputGradient) {
@@ -102,7 +112,8 @@ TEST(ScheduleMemory, AFoldedPipelineHoldsBothEndsOnRankZero) {
   EXPECT_EQ(last.memory.activations, 4 * 2 * kLayer);
   EXPECT_EQ(last.memory.logits, 0);
   EXPECT_EQ(last.memory.weights, 2 * 4 * kLayerParameters);
-  EXPECT_EQ(activations(recomputed(plain), 0), 3 * 2 * kInput + (2 * kLayer + kHead));
+  // Logits outweigh two layers that I has again, when their 32-bit copy is gone.
+  EXPECT_EQ(activations(recomputed(plain), 0), (3 * 2 + 2) * kInput + kHead);
   EXPECT_EQ(activations(recomputed(plain), 1), 3 * 2 * (kInput + kAgain));
 }
 
@@ -153,6 +164,8 @@ TEST(ScheduleMemory, DualPipeVHoldsOneModelAndOneMoreInFlight) {
   const StageReport last = stage(plain, 1);
   EXPECT_EQ(last.in_flight_peak, 5);
   EXPECT_EQ(last.memory.activations, 5 * 2 * kLayer);
+  // Two are left for the split backwards at the end; whole ones have a layer again at a time.
+  EXPECT_EQ(activations(recomputed(plain), 1), 2 * 2 * (kInput + kAgain));
   EXPECT_EQ(last.memory.weights, 2 * 4 * kLayerParameters);
   const StageReport first = stage(plain, 0);
   EXPECT_EQ(first.memory.weights, 2 * (4 * kLayerParameters + 2 * kTable + 1024));
