@@ -123,6 +123,17 @@ TEST(OverlappedUnits, AStatedTimeTakesTheirPlace) {
   EXPECT_EQ(plain.error().list.front().pointer, "/schedule/overlapped");
 }
 
+// On the last rank of ZB-H1 three micro-batches wait for their weight gradients while the head runs
+// the fourth: of those three 16 bits a logit are left, of the fourth 16 and 32.
+TEST(SplitBackward, OfTheLogitsOnlyTheirGradientStays) {
+  const std::int64_t logits = 512 * 1024;
+  const auto last = [](const char* schedule) {
+    return run(pipeline_text(schedule, {4, 12}, kTextbook)).report.stages.back().memory.logits;
+  };
+  EXPECT_EQ(last("1f1b"), 6 * logits);
+  EXPECT_EQ(last("zb-h1"), 6 * logits + 3 * 2 * logits);
+}
+
 // Without a barrier every rank updates when it is done: ranks that start and end skewed lose
 // nothing, and the next step follows at once. With one ZB-H2 loses (p - 1) forwards.
 TEST(Barrier, PostValidationLetsZeroBubbleBeZero) {
