@@ -237,19 +237,23 @@ int write_trace(std::vector<ComparedRow>& rows, const CompareLine& line) {
   return write_trace_text(line.trace, text);
 }
 
-/// Runs the fastest alone; nothing where its settings are too long to be typed.
+/// Runs the fastest alone, or sets what is alone beside others; nothing where its settings are too
+/// long to be typed.
 std::string next_command(const CompareLine& line, const std::vector<ComparedRow>& rows) {
   constexpr std::size_t kTyped = 400;
   const ComparedRow* const best = fastest(rows);
-  if (best == nullptr || rows.size() < 2) {
+  const bool alone = rows.size() == 1;
+  if (best == nullptr && !alone) {
     return "";
   }
-  std::string text = "foretrain run " + shell_word(best->file);
-  for (const Settings& settings : {line.overrides, best->settings}) {
+  const ComparedRow& shown = alone ? rows.front() : *best;
+  std::string text = (alone ? "foretrain compare " : "foretrain run ") + shell_word(shown.file);
+  for (const Settings& settings : {line.overrides, alone ? Settings{} : shown.settings}) {
     for (const std::string& setting : settings) {
       text += " --set " + shell_word(setting);
     }
   }
+  text += alone ? " --schedules all" : "";
   return text.size() <= kTyped ? text : "";
 }
 

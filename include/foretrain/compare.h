@@ -63,8 +63,9 @@ struct CompareOptions {
 };
 
 struct ComparedRow {
-  std::string label;  ///< the contestant's; with ":" and vpp where that was to be chosen
-  std::string file;   ///< the scenario, as the contestant names it
+  /// The contestant's; with ":" and vpp, or " of " and slices, where those were to be chosen.
+  std::string label;
+  std::string file;                      ///< the scenario, as the contestant names it
   std::string schedule;                  ///< name; refused ones have it too where it is known
   Settings settings;                     ///< of the way that counts, beside the user's
   std::int64_t ways = 1;                 ///< that are legal

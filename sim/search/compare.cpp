@@ -136,6 +136,8 @@ void finish_row(Way& way, const CompareOptions& options, ComparedRow& row) {
   const ScheduleEntry* const entry = find_schedule(row.schedule);
   if (row.ways > 1 && entry != nullptr && entry->chunks == 0) {
     row.label += ":" + std::to_string(way.scenario->parallelism.vpp);
+  } else if (row.ways > 1 && entry != nullptr && entry->uses_slices) {
+    row.label += " of " + std::to_string(way.scenario->schedule.slices);
   }
   SimulateOptions simulating;
   simulating.record = options.record;
