@@ -169,9 +169,11 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
   const Program& classes = options.all_ranks ? folded : simulation.program;
   RunResult result = run(simulation.program, run_options);
   StepReport& report = simulation.report;
-  if (const auto* deadlock = std::get_if<Deadlock>(&result)) {
-    report = deadlock_report(*deadlock);
-    report.deadlock_grid = deadlock_grid(simulation.program, *lowered, *deadlock);
+  if (std::holds_alternative<Deadlock>(result)) {
+    // Told by classes of ranks, however many of them ran.
+    const RunResult told = options.all_ranks ? run(classes, run_options) : std::move(result);
+    report = deadlock_report(std::get<Deadlock>(told));
+    report.deadlock_grid = deadlock_grid(classes, *lowered, std::get<Deadlock>(told));
     report.header.name = scenario.name;
     report.header.scenario_json = write_scenario(scenario);
   } else {

@@ -78,8 +78,9 @@ double simulated(const MeasuredStep& row, bool transfers) {
 }
 
 // The ideal schedule misses the 35 steps by 1 to 16 %, 7.6 % in the mean, all of it too fast. What
-// closes part of that on every row is a rank that stands still while its batch of transfers runs.
-TEST(MeasuredPipelines, BlockingTransfersComeCloserThanTheIdealSchedule) {
+// closes part of that on every row are transfers that hold each other up on one stream, and ranks
+// that stand still while their batch of transfers runs.
+TEST(MeasuredPipelines, TransfersOfTheFrameworkComeCloserThanTheIdealSchedule) {
   double ideal_sum = 0;
   double framework_sum = 0;
   for (const MeasuredStep& row : kSteps) {
@@ -92,7 +93,7 @@ TEST(MeasuredPipelines, BlockingTransfersComeCloserThanTheIdealSchedule) {
     framework_sum += std::abs(framework) / std::size(kSteps);
   }
   EXPECT_NEAR(ideal_sum, 0.0760, 0.0005);
-  EXPECT_NEAR(framework_sum, 0.0489, 0.0005);
+  EXPECT_NEAR(framework_sum, 0.0518, 0.0005);
 }
 
 /// One step of DeepSeek-V3 on 2,048 H800 (DeepSeek-AI 2025, Insights into DeepSeek-V3, arXiv

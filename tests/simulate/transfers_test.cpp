@@ -112,6 +112,27 @@ TEST(Transfers, ADeadlockIsAResultThatNamesWhoWaits) {
             "  circle: rank 1 sends 1F1 to rank 2, which sends 2B0 to rank 1");
 }
 
+// However many ranks run, and whichever evaluator, the story of a deadlock is the same.
+TEST(Transfers, ADeadlockIsToldAlikeWithAllRanks) {
+  const Scenario scenario =
+      read_with(pipeline_text("1f1b", {3, 4}, kCosts, R"(, "p2p": "rendezvous", "batched": false)"),
+                {"overlap.pp=false", "cluster.gpus=6", "training.global_batch_size=8"});
+  SimulateOptions options;
+  const StepReport folded = simulate(scenario, options)->report;
+  ASSERT_TRUE(folded.deadlock);
+  options.all_ranks = true;
+  for (const Evaluator evaluator : {Evaluator::kDataflow, Evaluator::kEvent}) {
+    options.evaluator = evaluator;
+    const StepReport all = simulate(scenario, options)->report;
+    EXPECT_EQ(all.deadlock_grid, folded.deadlock_grid);
+    ASSERT_EQ(all.blocked.size(), folded.blocked.size());
+    for (std::size_t i = 0; i < all.blocked.size(); ++i) {
+      EXPECT_EQ(all.blocked[i].task, folded.blocked[i].task);
+      EXPECT_EQ(all.blocked[i].waiting_for, folded.blocked[i].waiting_for);
+    }
+  }
+}
+
 // Both evaluators show the same grid where transfers block one by one.
 TEST(Transfers, TheGridIsThatOfTheLists) {
   ScheduleCosts costs = stated();
