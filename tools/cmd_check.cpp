@@ -1,5 +1,6 @@
 #include "tools/commands.h"
 #include "tools/output.h"
+#include "tools/scenario_inputs.h"
 
 #include "foretrain/scenario.h"
 
@@ -22,7 +23,7 @@ int cmd_check(int argc, char** argv) {
     return *over;
   }
   if (const std::optional<int> over =
-          refuse_overwriting("check", {{"json", json_target}}, {name})) {
+          refuse_overwriting("check", {{"json", json_target}}, scenario_inputs(name, overrides))) {
     return *over;
   }
   const Expected<Scenario> scenario = read_scenario(name, overrides);

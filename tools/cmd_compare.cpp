@@ -3,6 +3,7 @@
 #include "tools/output.h"
 #include "tools/progress_line.h"
 #include "tools/rank_list.h"
+#include "tools/scenario_inputs.h"
 #include "tools/trace_output.h"
 #include "tools/typed.h"
 
@@ -292,8 +293,13 @@ int cmd_compare(int argc, char** argv) {
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
   }
-  if (const std::optional<int> over = refuse_overwriting(
-          "compare", {{"trace", line.trace}, {"json", line.json}}, line.scenarios)) {
+  std::vector<std::string> inputs = split(line.schedules);
+  for (const std::string& scenario : line.scenarios) {
+    const std::vector<std::string> more = scenario_inputs(scenario, line.overrides);
+    inputs.insert(inputs.end(), more.begin(), more.end());
+  }
+  if (const std::optional<int> over =
+          refuse_overwriting("compare", {{"trace", line.trace}, {"json", line.json}}, inputs)) {
     return *over;
   }
   CompareOptions options;

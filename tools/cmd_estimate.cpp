@@ -3,6 +3,7 @@
 #include "tools/estimate_text.h"
 #include "tools/job_options.h"
 #include "tools/output.h"
+#include "tools/scenario_inputs.h"
 
 #include "foretrain/model.h"
 #include "sim/base/format.h"
@@ -209,8 +210,8 @@ int cmd_estimate(int argc, char** argv) {
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
   }
-  if (const std::optional<int> over =
-          refuse_overwriting("estimate", {{"json", line.json}}, {line.scenario})) {
+  if (const std::optional<int> over = refuse_overwriting(
+          "estimate", {{"json", line.json}}, scenario_inputs(line.scenario, line.overrides))) {
     return *over;
   }
   Expected<EstimateAnswer> read = read_line(line);

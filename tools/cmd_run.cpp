@@ -3,6 +3,7 @@
 #include "tools/output.h"
 #include "tools/progress_line.h"
 #include "tools/rank_list.h"
+#include "tools/scenario_inputs.h"
 #include "tools/trace_output.h"
 
 #include "foretrain/report.h"
@@ -146,8 +147,10 @@ int cmd_run(int argc, char** argv) {
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
   }
-  if (const std::optional<int> over = refuse_overwriting(
-          "run", {{"trace", line.trace}, {"json", line.json}}, {line.scenario})) {
+  if (const std::optional<int> over =
+          refuse_overwriting("run",
+                             {{"trace", line.trace}, {"json", line.json}},
+                             scenario_inputs(line.scenario, line.overrides))) {
     return *over;
   }
   if (std::vector<Diagnostic> faults = check_line(line); !faults.empty()) {

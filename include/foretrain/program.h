@@ -84,6 +84,7 @@ struct Call {
                dependency_count = 0;          ///< into Template::dependencies, by task
   std::int32_t message = -1;                  ///< blocks of one send or receive: which message
   std::int32_t stage = -1, micro_batch = -1;  ///< tags for labels
+  std::int32_t label = -1;  ///< index into labels: the call's name where the tags do not tell it
   std::int32_t work_class = -1;      ///< calls that would be alike if every stage were; -1: none
   Duration launch_offset{};          ///< host time from the step's sync point to this call
   std::int64_t allocated_bytes = 0;  ///< taken when the call's first task starts
@@ -171,9 +172,9 @@ FoldedProgram fold(const Program& program);
 Program without_factors(const Program& program);
 Program with_free_point_to_point(const Program& program);
 /// Calls of one work class made equal: on each stream of role kPrimary or kCollective by itself,
-/// every call carries the mean over the calls of its class and the ranks that run them, to the
-/// picosecond. Calls that carry it already do not change; a block without tasks on a stream gets
-/// none there.
+/// every call carries the mean over the stages of its class (of each, over its calls and the ranks
+/// that run them), to the picosecond. Calls that carry it already do not change; a block without
+/// tasks on a stream gets none there.
 Program with_equal_calls(const Program& program);
 
 }  // namespace foretrain

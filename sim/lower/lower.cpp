@@ -222,7 +222,7 @@ Expected<Lowered> lower(const Scenario& scenario) {
   }
   const std::vector<std::string> broken = program_faults(lowered.program);
   if (broken.size() == 1 && broken.front() == kStepTooLong) {
-    return refuse(Diagnostic{"/training",
+    return refuse(Diagnostic{scenario.costs.stated ? "/costs" : "/training",
                              "a step of this model and batch could take longer than can be counted "
                              "(106 days over all stages)",
                              "a smaller model, batch or sequence"});

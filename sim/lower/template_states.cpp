@@ -136,7 +136,10 @@ void TemplateWriter::reduce_when_due(std::size_t position, const ComputeCall& do
     }
     return;
   }
-  if (in_.scenario.stack.gradient_reduction == "micro_batch" || last_backward_of_run(position)) {
+  // Two chunks may accumulate at once (MODEL 7.1): a rank with no more reduces each once a step.
+  const bool due =
+      chunks_.size() <= 2 ? last_backward_of_stage(position) : last_backward_of_run(position);
+  if (in_.scenario.stack.gradient_reduction == "micro_batch" || due) {
     const std::size_t before = reductions_.size();
     reduce_chunk(action.stage, done, overlapped);
     if (!overlapped && reductions_.size() > before) {

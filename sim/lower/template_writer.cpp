@@ -98,6 +98,9 @@ TemplateWriter::ComputeCall TemplateWriter::compute(Unit unit,
   calls_.last().stage = unit.front().stage;
   calls_.last().micro_batch = unit.front().micro_batch;
   calls_.last().work_class = class_of(unit);
+  if (unit.size() > 1 || unit.front().copy >= 0 || unit.front().slice >= 0) {
+    calls_.last().label = in_.vocabulary.label(unit_text(unit));
+  }
   const BlockFlops& flops = in_.blocks.flops(hooks.block);
   built_.flops.model += flops.model;
   built_.flops.recomputed += flops.recomputed;

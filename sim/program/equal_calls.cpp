@@ -6,7 +6,8 @@
 namespace foretrain {
 namespace {
 
-/// What a class of calls carries on one stream: summed over its calls and the ranks that run them.
+/// What the calls of a class and stage carry on one stream: summed over them and the ranks that run
+/// them.
 struct Carried {
   Int128 work = 0;   ///< ps
   Int128 calls = 0;  ///< calls of the class, whether they use the stream or not
@@ -35,7 +36,9 @@ std::vector<Int128> totals_of(const Program& program, const Block& block) {
   return totals;
 }
 
-/// Mean work of a call per (class, stream), rounded down.
+/// Mean work of a call per (class, stream), rounded down: the mean over stages of each stage's own.
+/// Stages count alike, however many of their calls are of the class: of overlapped units and the
+/// forwards and backwards beside them every rank has other numbers.
 using Means = std::map<std::pair<std::int32_t, std::size_t>, std::int64_t>;
 
 Means means_of(const Program& program) {
@@ -47,19 +50,26 @@ Means means_of(const Program& program) {
   for (const Block& block : program.blocks) {
     blocks.push_back(totals_of(program, block));
   }
-  std::map<std::pair<std::int32_t, std::size_t>, Carried> carried;
+  using Key = std::pair<std::int32_t, std::size_t>;        ///< class, stream
+  std::map<Key, std::map<std::int32_t, Carried>> carried;  ///< by stage
   for (std::size_t t = 0; t < program.templates.size(); ++t) {
     for (const Call& call : program.templates[t].calls) {
       for (std::size_t s = 0; call.work_class >= 0 && s < program.streams.size(); ++s) {
-        Carried& sum = carried[{call.work_class, s}];
+        Carried& sum = carried[{call.work_class, s}][call.stage];
         sum.work += ranks[t] * blocks[call.block][s];
         sum.calls += ranks[t];
       }
     }
   }
+  constexpr int kFraction = 20;  // bits below a picosecond; what they cut off is given back
   Means means;
-  for (const auto& [key, sum] : carried) {
-    means[key] = sum.calls > 0 ? static_cast<std::int64_t>(sum.work / sum.calls) : 0;
+  for (const auto& [key, stages] : carried) {
+    Int128 sum = 0;
+    const auto count = static_cast<Int128>(stages.size());
+    for (const auto& [stage, of] : stages) {
+      sum += of.calls > 0 ? (of.work << kFraction) / of.calls : 0;
+    }
+    means[key] = static_cast<std::int64_t>(((sum + count) / count) >> kFraction);
   }
   return means;
 }

@@ -217,6 +217,10 @@ class TraceWriter {
 
   /// "3F5", or the block's name for what is no pipeline action.
   void write_action_name(const Call& call) {
+    if (call.label >= 0) {
+      text_ << names_.labels[static_cast<std::size_t>(call.label)];
+      return;
+    }
     const auto block = static_cast<std::size_t>(call.block);
     const char letter = names_.action_letters[block];
     if (letter == '\0' || call.stage < 0 || call.micro_batch < 0) {

@@ -180,6 +180,9 @@ std::string deadlock_page(const StepReport& report, const TextStyle& style) {
                      paint(style, Emphasis::kBad, "deadlock: the step never ends") + "; " +
                      with_commas(static_cast<std::int64_t>(report.blocked.size())) +
                      (report.blocked.size() == 1 ? " task waits" : " tasks wait") + "\n";
+  if (!report.deadlock_grid.empty()) {
+    text += report.deadlock_grid + "\n\ntasks that wait, by rank\n";
+  }
   int rank = 0;
   int task = 0;
   for (const BlockedLine& line : report.blocked) {
@@ -195,9 +198,6 @@ std::string deadlock_page(const StepReport& report, const TextStyle& style) {
   if (report.blocked.size() > kShown) {
     text += "  and " + with_commas(static_cast<std::int64_t>(report.blocked.size() - kShown)) +
             " more (all in --json)\n";
-  }
-  if (!report.deadlock_grid.empty()) {
-    text += "\n" + report.deadlock_grid + "\n";
   }
   return text;
 }

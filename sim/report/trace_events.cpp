@@ -89,8 +89,9 @@ std::string object_or_empty(const std::string& json) {
 
 char action_letter(const std::string& block_name) {
   const bool word = block_name.size() == 1 || (block_name.size() > 1 && block_name[1] == ' ');
+  const bool two = block_name.find(" & ") != std::string::npos;  // an overlapped unit
   const bool action =
-      word && std::string_view("FBIW").find(block_name[0]) != std::string_view::npos;
+      word && !two && std::string_view("FBIW").find(block_name[0]) != std::string_view::npos;
   return action ? block_name[0] : '\0';
 }
 

@@ -43,6 +43,11 @@ void check_shape(const ScheduleSpec& spec, const ScheduleEntry& entry, Rules& ru
         name + " does not cut micro-batches into slices, slices is " + std::to_string(spec.slices),
         "leave slices out, or take seq1f1b");
   }
+  if (spec.overlapped && spec.overlap_semantics == "sequential") {
+    rules.fault("/schedule/overlapped",
+                "sequential units take the time of their forward and backward",
+                "leave it out, or set overlap_semantics to \"atomic\"");
+  }
   if (!entry.overlaps && spec.overlapped) {
     rules.fault("/schedule/overlapped",
                 name + " has no overlapped units that could take this time",
@@ -72,6 +77,11 @@ void check_slices(const Scenario& scenario, Rules& rules) {
 /// Measured phases must hold those that the schedule runs.
 void check_stated(const Scenario& scenario, bool splits, Rules& rules) {
   const std::optional<StatedCosts>& stated = scenario.costs.stated;
+  if (stated && stated->overlapped && scenario.schedule.overlapped) {
+    rules.fault("/schedule/overlapped",
+                "/costs/overlapped states the time of an overlapped unit too",
+                "give one of them");
+  }
   if (stated && splits && !(stated->dgrad && stated->wgrad)) {
     rules.fault(stated->dgrad ? "/costs/wgrad" : "/costs/dgrad",
                 "needed: " + scenario.schedule.name + " splits the backward",

@@ -29,6 +29,12 @@ void read_stated(JsonCursor& section, CostSpec& costs) {
     section.require("backward", "the time of one chunk's backward, or dgrad and wgrad");
     section.read("backward", stated.backward);
   }
+  const Duration sum = stated.forward + stated.backward + stated.dgrad.value_or(Duration{}) +
+                       stated.wgrad.value_or(Duration{});
+  if (sum == Duration{}) {
+    section.fault("no phase takes any time",
+                  "e.g. \"forward\": \"18.5 ms\", \"backward\": \"36 ms\"");
+  }
   costs.stated = stated;
   costs.communication_free = true;
 }

@@ -3,6 +3,8 @@
 #include "sim/scenario/named_file.h"
 #include "sim/scenario/sections.h"
 
+#include <filesystem>
+
 namespace foretrain {
 namespace {
 
@@ -23,6 +25,7 @@ bool read_lists(const JsonCursor& at, ScheduleSpec& schedule, const std::string&
   Expected<Schedule> lists = parse_schedule_csv(*text);
   if (lists) {
     schedule.lists = *std::move(lists);
+    schedule.lists->name = std::filesystem::path(schedule.csv).filename().string();
     return true;
   }
   for (const Diagnostic& fault : lists.error().list) {

@@ -108,27 +108,34 @@ Json parallelism_json(const Scenario& scenario) {
   return json;
 }
 
+/// Its name where nothing else is said of it; else every key.
 Json schedule_json(const ScheduleSpec& schedule) {
-  const ScheduleSpec plain;
   const bool own = !schedule.csv.empty();
   Json json = Json::object();
   json[own ? "csv" : "name"] = own ? schedule.csv : schedule.name;
-  const auto put = [&json](const char* key, const auto& value, const auto& otherwise) {
-    if (value != otherwise) {
-      json[key] = value;
-    }
+  const auto rest = [&json](const ScheduleSpec& spec) {
+    json["group"] = spec.group;
+    json["barrier"] = spec.barrier;
+    json["p2p"] = spec.p2p;
+    json["batched"] = spec.batched;
+    json["streams"] = spec.streams;
+    json["overlap_semantics"] = spec.overlap_semantics;
+    return json;
   };
-  put("group", schedule.group, plain.group);
-  put("slices", own ? 1 : schedule.slices, plain.slices);
-  put("barrier", schedule.barrier, plain.barrier);
-  put("p2p", schedule.p2p, plain.p2p);
-  put("batched", schedule.batched, plain.batched);
-  put("streams", schedule.streams, plain.streams);
-  put("overlap_semantics", schedule.overlap_semantics, plain.overlap_semantics);
+  ScheduleSpec plain;
+  const bool said = rest(schedule) != rest(plain) || schedule.overlapped ||
+                    (!own && schedule.slices != plain.slices);
+  if (!own && !said) {
+    return schedule.name;
+  }
+  rest(schedule);
+  if (!own) {
+    json["slices"] = schedule.slices;
+  }
   if (schedule.overlapped) {
     json["overlapped"] = duration_text(*schedule.overlapped);
   }
-  return !own && json.size() == 1 ? Json(schedule.name) : json;
+  return json;
 }
 
 Json recompute_json(const RecomputeSpec& recompute) {

@@ -26,6 +26,11 @@ std::string recompute_name(const RecomputeSpec& recompute) {
   return "";
 }
 
+/// A table's name, or the file of the user's own lists.
+std::string schedule_name(const ScheduleSpec& spec) {
+  return spec.lists ? spec.lists->name : spec.name;
+}
+
 }  // namespace
 
 std::string_view type_name(DataType type) {
@@ -59,12 +64,14 @@ ReportHeader header_of(const Scenario& scenario) {
                   experts + " · pp " + std::to_string(degrees.pp) +
                   (degrees.vpp > 1 ? " (vpp " + std::to_string(degrees.vpp) + ")" : "") + " · dp " +
                   std::to_string(degrees.dp) + " · " +
-                  std::string(sharding_name(degrees.sharding)) + " · " + scenario.schedule.name +
+                  std::string(sharding_name(degrees.sharding)) + " · " + schedule_name(scenario.schedule) +
                   " · " + std::to_string(scenario.micro_batches()) + " " +
                   plural("micro-batch", scenario.micro_batches()) + " of " +
                   std::to_string(scenario.training.micro_batch_size) + " · " +
                   recompute_name(scenario.recompute) + " · " +
-                  (scenario.costs.constant ? "constant costs" : "stack " + scenario.stack.name);
+                  (scenario.costs.stated     ? "stated costs"
+                   : scenario.costs.constant ? "constant costs"
+                                             : "stack " + scenario.stack.name);
   header.scenario_json = write_scenario(scenario);
   return header;
 }

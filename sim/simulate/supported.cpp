@@ -101,6 +101,11 @@ void schedule(const Scenario& scenario, Refusals& refusals) {
                 "expert communication behind compute outside overlapped units",
                 "set it to false, or take a schedule with overlapped units: dualpipe, dualpipev, "
                 "1f1b-overlap, interleaved-overlap");
+  refusals.when(scenario.overlap.ep && degrees.ep > 1 && units &&
+                    scenario.schedule.overlap_semantics == "sequential",
+                "/overlap/ep",
+                "expert communication behind compute in sequential units",
+                "set it to false, or overlap_semantics to \"atomic\"");
   refusals.when(units && zero3,
                 "/parallelism/sharding",
                 "zero3 in overlapped forward-backward units",
