@@ -129,7 +129,7 @@ Json schedule_json(const ScheduleSpec& schedule) {
     return schedule.name;
   }
   rest(schedule);
-  if (!own) {
+  if (!own && schedule.slices != plain.slices) {
     json["slices"] = schedule.slices;
   }
   if (schedule.overlapped) {

@@ -60,18 +60,18 @@ ReportHeader header_of(const Scenario& scenario) {
           ? ""
           : " · ep " + std::to_string(degrees.ep) +
                 (degrees.etp > 1 ? " (etp " + std::to_string(degrees.etp) + ")" : "");
-  header.layout = "tp " + std::to_string(degrees.tp) + " · cp " + std::to_string(degrees.cp) +
-                  experts + " · pp " + std::to_string(degrees.pp) +
-                  (degrees.vpp > 1 ? " (vpp " + std::to_string(degrees.vpp) + ")" : "") + " · dp " +
-                  std::to_string(degrees.dp) + " · " +
-                  std::string(sharding_name(degrees.sharding)) + " · " + schedule_name(scenario.schedule) +
-                  " · " + std::to_string(scenario.micro_batches()) + " " +
-                  plural("micro-batch", scenario.micro_batches()) + " of " +
-                  std::to_string(scenario.training.micro_batch_size) + " · " +
-                  recompute_name(scenario.recompute) + " · " +
-                  (scenario.costs.stated     ? "stated costs"
-                   : scenario.costs.constant ? "constant costs"
-                                             : "stack " + scenario.stack.name);
+  header.layout =
+      "tp " + std::to_string(degrees.tp) + " · cp " + std::to_string(degrees.cp) + experts +
+      " · pp " + std::to_string(degrees.pp) +
+      (degrees.vpp > 1 ? " (vpp " + std::to_string(degrees.vpp) + ")" : "") + " · dp " +
+      std::to_string(degrees.dp) + " · " + std::string(sharding_name(degrees.sharding)) + " · " +
+      schedule_name(scenario.schedule) + " · " + std::to_string(scenario.micro_batches()) + " " +
+      plural("micro-batch", scenario.micro_batches()) + " of " +
+      std::to_string(scenario.training.micro_batch_size) + " · " +
+      recompute_name(scenario.recompute) + " · " +
+      (scenario.costs.stated     ? "stated costs"
+       : scenario.costs.constant ? "constant costs"
+                                 : "stack " + scenario.stack.name);
   header.scenario_json = write_scenario(scenario);
   return header;
 }
