@@ -70,6 +70,13 @@ TEST(CommandLine, NoOutputOverwritesAnInput) {
         "run " + file + " --trace " + file,
         "estimate " + file + " --json " + file,
         "check " + file + " --json " + file,
+        // Nor over a file that the scenario names, or an option does.
+        "run llama3-8b-8 --set schedule.csv=" + file + " --json " + file,
+        "run llama3-8b-8 --set model=" + file + " --trace " + file,
+        "check llama3-8b-8 --set cluster.topology=" + file + " --json " + file,
+        "estimate llama3-8b-8 --set model=" + file + " --json " + file,
+        "compare llama3-8b-8 --schedules " + file + " --json " + file,
+        "compare llama3-8b-8 --set model=" + file + " --trace " + file,
         "topology " + file + " --json " + file,
         "schedule " + file + " --json " + file,
         "schedule " + file + " --svg " + file,

@@ -268,5 +268,28 @@ INSTANTIATE_TEST_SUITE_P(Table,
                          testing::ValuesIn(schedule_table().begin(), schedule_table().end()),
                          test::entry_name);
 
+/// Names of a rank's calls where stage and micro-batch do not tell the action.
+std::vector<std::string> names_of(const char* schedule, std::int64_t slices) {
+  const test::PipelineSize size{4, 8, 1, slices};
+  const Expected<Lowered> lowered =
+      lower(read_with(test::pipeline_text(schedule, size, R"({"model": "constant"})"), {}));
+  std::vector<std::string> names;
+  for (const Call& call : lowered->program.templates.front().calls) {
+    if (call.label >= 0) {
+      names.push_back(lowered->program.labels[static_cast<std::size_t>(call.label)]);
+    }
+  }
+  return names;
+}
+
+TEST(CallNames, AreUnitsCopiesAndSlices) {
+  const std::vector<std::string> both = names_of("dualpipe", 1);
+  ASSERT_EQ(both.size(), 16U);
+  EXPECT_EQ(both[0], "0F0@0");
+  EXPECT_EQ(both[7], "(0F3@0;3B5@1)OVERLAP_F_B");
+  EXPECT_EQ(names_of("seq1f1b", 2).front(), "0F0.0");
+  EXPECT_TRUE(names_of("zb-h1", 1).empty());
+}
+
 }  // namespace
 }  // namespace foretrain

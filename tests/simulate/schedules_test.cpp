@@ -123,6 +123,40 @@ TEST(OverlappedUnits, AStatedTimeTakesTheirPlace) {
   EXPECT_EQ(plain.error().list.front().pointer, "/schedule/overlapped");
 }
 
+// Embedding and head make stages unequal. What of the idle time is left when every stage takes the
+// mean is the closed form's, also where forwards and backwards run in pairs: ranks have other
+// numbers of pairs, stages count alike.
+TEST(Bubble, OfEqualStagesIsTheClosedForm) {
+  const PipelineSize size{4, 8};
+  const char* const ends = R"({"model": "constant", "communication": "free"})";
+  for (const char* schedule : {"1f1b", "eager-1f1b", "1f1b-overlap"}) {
+    const StepReport report = run(pipeline_text(schedule, size, ends)).report;
+    EXPECT_GT(report.breakdown.imbalance, Duration{}) << schedule;
+    const double share = seconds(report.breakdown.bubble) / seconds(report.breakdown.compute);
+    EXPECT_NEAR(share, 3.0 / 8, 1e-6) << schedule;
+  }
+}
+
+// A rank of two chunks may accumulate both: zero2 then reduces each once a step, as zero1 does.
+TEST(Sharding, TwoChunksAreReducedOnceAStep) {
+  const auto sent = [](const char* sharding) {
+    const Expected<Simulation> simulation =
+        simulate(read_with(pipeline_text("zb-v", {4, 8}, kTextbook),
+                           {"parallelism.vpp=2",
+                            "cluster.gpus=8",
+                            "training.global_batch_size=16",
+                            std::string("parallelism.sharding=") + sharding}));
+    for (const NetworkReport& row : simulation->report.network) {
+      if (row.group == "dp") {
+        return row.bytes;
+      }
+    }
+    return std::int64_t{0};
+  };
+  EXPECT_GT(sent("zero1"), 0);
+  EXPECT_EQ(sent("zero2"), sent("zero1"));
+}
+
 // On the last rank of ZB-H1 three micro-batches wait for their weight gradients while the head runs
 // the fourth: of those three 16 bits a logit are left, of the fourth 16 and 32.
 TEST(SplitBackward, OfTheLogitsOnlyTheirGradientStays) {
