@@ -81,7 +81,8 @@ TEST(ScheduleCases, ZeroBubbleOnSixBillion) {
 }
 
 // With 512 micro-batches the pipeline is full nearly all the time: what fill and drain still cost
-// is within 2 %, 1F1B's (p - 1) / m = 1.4 % the most.
+// is within 2 %, 1F1B's (p - 1) / m = 1.4 % the most. Steps differ by up to 2.3 %, since the V also
+// evens out embedding and head.
 TEST(ScheduleCases, ManyMicroBatchesMakeSchedulesEqual) {
   const auto found =
       reports(six_billion(), batch(512 * 6), {"1f1b", "zb-v", "interleaved:4", "zb-h2"});
@@ -150,8 +151,8 @@ TEST(ScheduleCases, InterleavedGainsByMicroBatches) {
 }
 
 // SimuMax, measured on B200: 12 layers of Llama 3 70B, pp 2, dp 4: 843.0 ms with 4 micro-batches,
-// 1,476.8 with 8. Five passes and nine would be 1.80; what a step takes once makes it less,
-// here by little: reducing the gradients overlaps and the optimizer is sharded.
+// 1,476.8 with 8, a ratio of 1.752. Five passes and nine would be 1.80; what a step takes once
+// makes it less. We lie between the two, at the law's end: what we know of takes too little once.
 TEST(ScheduleCases, TwiceTheMicroBatchesOnB200) {
   const std::string file = scenario_file(R"({
   "model": {"model_type": "llama", "hidden_size": 8192, "intermediate_size": 28672,
@@ -164,7 +165,7 @@ TEST(ScheduleCases, TwiceTheMicroBatchesOnB200) {
   const double few = seconds(reports(file, batch(16), {"1f1b"}).at("1f1b").step_time);
   const double many = seconds(reports(file, batch(32), {"1f1b"}).at("1f1b").step_time);
   EXPECT_LT(many / few, 1.80);
-  EXPECT_NEAR(many / few, 1.752, 0.05);
+  EXPECT_GT(many / few, 1.752);
 }
 
 }  // namespace
