@@ -59,18 +59,6 @@ void add_options(CLI::App& app, CompareLine& line) {
   add_json_option(app, line.json);
 }
 
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> words(1);
-  for (const char c : list) {
-    if (c == ',') {
-      words.emplace_back();
-    } else if (c != ' ') {
-      words.back() += c;
-    }
-  }
-  return words;
-}
-
 /// The schedules of the line; each once.
 std::vector<ScheduleChoice> choices_of(const CompareLine& line, std::vector<Diagnostic>& faults) {
   std::vector<ScheduleChoice> choices;
@@ -78,7 +66,7 @@ std::vector<ScheduleChoice> choices_of(const CompareLine& line, std::vector<Diag
     return choices;
   }
   std::set<std::string> seen;
-  for (const std::string& word : split(line.schedules)) {
+  for (const std::string& word : comma_words(line.schedules)) {
     if (!seen.insert(word).second) {
       faults.push_back({"/schedules", "\"" + word + "\" repeats", "name it once"});
     } else if (word == kAll) {
@@ -94,7 +82,7 @@ std::vector<ScheduleChoice> choices_of(const CompareLine& line, std::vector<Diag
 }
 
 bool ranked(const CompareLine& line) {
-  const std::vector<std::string> words = split(line.schedules);
+  const std::vector<std::string> words = comma_words(line.schedules);
   return std::find(words.begin(), words.end(), kAll) != words.end();
 }
 
@@ -293,7 +281,7 @@ int cmd_compare(int argc, char** argv) {
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
   }
-  std::vector<std::string> inputs = split(line.schedules);
+  std::vector<std::string> inputs = comma_words(line.schedules);
   for (const std::string& scenario : line.scenarios) {
     const std::vector<std::string> more = scenario_inputs(scenario, line.overrides);
     inputs.insert(inputs.end(), more.begin(), more.end());

@@ -26,18 +26,6 @@ struct RecomputeWord {
 constexpr RecomputeWord kRecomputeWords[] = {
     {"as_needed", kRecomputeAsNeeded}, {"none", 0}, {"full", kRecomputeAll}};
 
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> words(1);
-  for (const char c : list) {
-    if (c == ',') {
-      words.emplace_back();
-    } else if (c != ' ') {
-      words.back() += c;
-    }
-  }
-  return words;
-}
-
 std::optional<std::int64_t> integer(const std::string& word) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -59,7 +47,7 @@ void read_list(const std::string& list,
     return;
   }
   std::vector<Value> values;
-  const std::vector<std::string> words = split(list);
+  const std::vector<std::string> words = comma_words(list);
   for (const std::string& word : words) {
     if (const std::optional<Value> read = value(word)) {
       values.push_back(*read);
@@ -170,7 +158,7 @@ SearchAxes read_axes(const AxesLine& line, std::vector<Diagnostic>& faults) {
 std::vector<Layout> read_shown(const AxesLine& line, std::vector<Diagnostic>& faults) {
   std::vector<Layout> shown;
   for (const std::string& text : line.shown) {
-    const std::vector<std::string> words = split(text);
+    const std::vector<std::string> words = comma_words(text);
     std::vector<std::int64_t> degrees;
     for (const std::string& word : words) {
       if (const std::optional<std::int64_t> degree = positive(word)) {

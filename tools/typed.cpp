@@ -26,6 +26,18 @@ std::string file_word(const std::string& path) {
   return shell_word(named && mistakable ? "./" + path : path);
 }
 
+std::vector<std::string> comma_words(const std::string& list) {
+  std::vector<std::string> words(1);
+  for (const char c : list) {
+    if (c == ',') {
+      words.emplace_back();
+    } else if (c != ' ') {
+      words.back() += c;
+    }
+  }
+  return words;
+}
+
 std::string assume_words(const std::vector<std::string>& key_values) {
   std::string words;
   for (const std::string& key_value : key_values) {

@@ -20,6 +20,9 @@ std::string assume_words(const std::vector<std::string>& key_values);
 /// --model, --topology, --gpus, --seq, --gbs and every --assume.
 std::string job_words(const JobLine& line);
 
+/// The words of a list typed with commas; blanks do not count.
+std::vector<std::string> comma_words(const std::string& list);
+
 /// A reference that holds from any directory: paths become absolute, names stay.
 std::string from_anywhere(const std::string& reference);
 

@@ -1,5 +1,7 @@
 #include "sim/lower/chunk_costs.h"
 
+#include "sim/schedule/list_run.h"
+
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -43,7 +45,8 @@ class CostsOfChunks {
       set_once(chunk, action, links);
       if (action.overlapped && !costs_.sequential && !chunk.overlapped) {
         const Action& partner = list[at + 1];
-        chunk.overlapped = time_of(in_.blocks.get_pair(action, partner, phase_of(partner), links));
+        chunk.overlapped =
+            time_of(in_.blocks.get_pair(action, partner, plain_phase(partner.kind), links));
       }
     }
     if (in_.schedule.size.pp > 1 && costs_.p2p == Duration{}) {
@@ -60,42 +63,14 @@ class CostsOfChunks {
   ScheduleCosts take() { return std::move(costs_); }
 
  private:
-  static Phase phase_of(const Action& action) {
-    switch (action.kind) {
-      case ActionKind::kForward:
-        return Phase::kForward;
-      case ActionKind::kBackward:
-        return Phase::kBackward;
-      case ActionKind::kInputGradient:
-        return Phase::kInputGradient;
-      case ActionKind::kWeightGradient:
-        break;
-    }
-    return Phase::kWeightGradient;
-  }
-
-  static Duration& cost_of(ChunkCosts& chunk, ActionKind kind) {
-    switch (kind) {
-      case ActionKind::kForward:
-        return chunk.forward;
-      case ActionKind::kBackward:
-        return chunk.backward;
-      case ActionKind::kInputGradient:
-        return chunk.input_gradient;
-      case ActionKind::kWeightGradient:
-        break;
-    }
-    return chunk.weight_gradient;
-  }
-
   Duration time_of(const StageBlock& hooks) const {
     return time_alone(in_.vocabulary.program().blocks[static_cast<std::size_t>(hooks.block)]);
   }
 
   void set_once(ChunkCosts& chunk, const Action& action, const LinkClass& links) {
-    Duration& cost = cost_of(chunk, action.kind);
+    Duration& cost = chunk.*cost_of(action.kind);
     if (cost == Duration{}) {
-      cost = time_of(in_.blocks.get(action, phase_of(action), links));
+      cost = time_of(in_.blocks.get(action, plain_phase(action.kind), links));
     }
   }
 

@@ -68,6 +68,20 @@ enum class Phase {
   kLastWeightGradient,
 };
 inline constexpr std::size_t kPhases = 8;
+/// The phase of an action that reduces nothing.
+constexpr Phase plain_phase(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::kForward:
+      return Phase::kForward;
+    case ActionKind::kBackward:
+      return Phase::kBackward;
+    case ActionKind::kInputGradient:
+      return Phase::kInputGradient;
+    case ActionKind::kWeightGradient:
+      break;
+  }
+  return Phase::kWeightGradient;
+}
 constexpr bool is_last(Phase phase) {
   return phase == Phase::kLastBackward || phase == Phase::kLastWeightGradient;
 }

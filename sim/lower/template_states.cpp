@@ -99,17 +99,12 @@ bool TemplateWriter::reduces_early() const {
 /// section 3.4).
 Phase TemplateWriter::phase_of(std::size_t position) const {
   const Action& action = actions()[position];
-  if (action.kind == ActionKind::kForward) {
-    return Phase::kForward;
-  }
-  if (action.kind == ActionKind::kInputGradient) {
-    return Phase::kInputGradient;
+  const FsdpSpec fsdp = in_.scenario.parallelism.fsdp.value_or(FsdpSpec{});
+  if (!gathers_units() || !completes_gradients(action) ||
+      (fsdp.reduction != "micro_batch" && !last_backward_of_run(position))) {
+    return plain_phase(action.kind);
   }
   const bool whole = action.kind == ActionKind::kBackward;
-  const FsdpSpec fsdp = in_.scenario.parallelism.fsdp.value_or(FsdpSpec{});
-  if (!gathers_units() || (fsdp.reduction != "micro_batch" && !last_backward_of_run(position))) {
-    return whole ? Phase::kBackward : Phase::kWeightGradient;
-  }
   const bool hybrid = shard_span(in_.scenario).replicas > 1;
   if (hybrid && last_backward_of_stage(position)) {
     return whole ? Phase::kLastBackward : Phase::kLastWeightGradient;

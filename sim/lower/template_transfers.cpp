@@ -1,6 +1,7 @@
 // Transfers between pipeline ranks. Rendezvous: the receiver's stream sends a token when it comes
 // to the receive, and the sender's stream waits for the token before it sends; so both ends have
 // come when the transfer begins.
+#include "sim/lower/message.h"
 #include "sim/lower/template_writer.h"
 
 #include <algorithm>
@@ -9,23 +10,15 @@ namespace foretrain {
 
 /// `producer` makes what is sent. Forward messages go to the neighbour on the side where the next
 /// stage lies, gradients back the same way.
-TemplateWriter::Hop TemplateWriter::hop(const Action& producer,
-                                        std::int32_t from_stage,
-                                        std::int32_t to_stage,
-                                        bool sends) const {
-  const ScheduleSize& size = in_.schedule.size;
+TemplateWriter::Hop TemplateWriter::hop(const Action& producer, bool sends) const {
   const bool gradient = producer.kind != ActionKind::kForward;
   const std::int32_t copy = std::max<std::int32_t>(producer.copy, 0);
-  const std::int32_t low = std::min(from_stage, to_stage);
-  const std::int32_t step =
-      in_.schedule.owner(low + 1, copy) - in_.schedule.owner(low, copy) + size.pp;
-  const bool forward_is_next = step % size.pp == 1;
-  const std::int32_t cell =
-      ((copy * in_.schedule.stages() + from_stage) * size.micro_batches + producer.micro_batch) *
-          size.slices +
-      std::max<std::int32_t>(producer.slice, 0);
+  const std::int32_t low = gradient ? producer.stage - 1 : producer.stage;
+  const std::int32_t pp = in_.schedule.size.pp;
+  const std::int32_t step = in_.schedule.owner(low + 1, copy) - in_.schedule.owner(low, copy) + pp;
+  const bool forward_is_next = step % pp == 1;
   const bool to_next = (forward_is_next != gradient) == sends;
-  return {message_number(cell, {gradient, false}), to_next ? kNext : kPrevious};
+  return {message_number(in_.schedule, producer), to_next ? kNext : kPrevious};
 }
 
 std::optional<TemplateWriter::Hop> TemplateWriter::input_of(const Action& action,
@@ -39,7 +32,7 @@ std::optional<TemplateWriter::Hop> TemplateWriter::input_of(const Action& action
   if (from < 0 || from >= in_.schedule.stages() || in_.schedule.owner(producer) == rank) {
     return std::nullopt;
   }
-  return hop(producer, from, action.stage, false);
+  return hop(producer, false);
 }
 
 std::optional<TemplateWriter::Hop> TemplateWriter::output_of(const Action& action) const {
@@ -52,7 +45,7 @@ std::optional<TemplateWriter::Hop> TemplateWriter::output_of(const Action& actio
   if (to < 0 || to >= in_.schedule.stages() || in_.schedule.owner(consumer) == links_.pp_rank) {
     return std::nullopt;
   }
-  return hop(action, action.stage, to, true);
+  return hop(action, true);
 }
 
 std::int32_t TemplateWriter::stream_of(TaskKind kind, std::int32_t slot) const {
@@ -94,7 +87,7 @@ std::int32_t TemplateWriter::transfer(TaskKind kind,
   }
   const std::int32_t call =
       calls_.append_single(task, label, token ? Duration{} : in_.prices.launch());
-  calls_.last().message = hop.message + (token ? message_number(0, {false, true}) : 0);
+  calls_.last().message = token ? token_of(hop.message) : hop.message;
   calls_.last().stage = action.stage;
   calls_.last().micro_batch = action.micro_batch;
   return calls_.task_of(call, 0);

@@ -38,6 +38,7 @@ TemplateWriter::TemplateWriter(const TemplateInputs& inputs, const LinkClass& li
   for (const std::int32_t stage : in_.schedule.stages_of(links.pp_rank)) {
     Chunk& chunk = chunks_[stage];
     chunk.parameters = in_.parts.parameters(stage);
+    chunk.working_set = in_.parts.working_set(stage);
     chunk.loss_only = {in_.parts.logits(stage).value - in_.parts.logits_gradient(stage).value};
     for (std::size_t version = 0; version < in_.parts.versions(); ++version) {
       chunk.stash.push_back(in_.parts.stash(stage, version) + in_.parts.logits(stage));
@@ -108,7 +109,8 @@ TemplateWriter::ComputeCall TemplateWriter::compute(Unit unit,
   return now;
 }
 
-/// A forward takes its stash. A whole backward gives it back; an input gradient makes what was to
+/// A forward takes its stash. A whole backward gives it back, and has a recomputed layer once more
+/// meanwhile; an input gradient makes what was to
 /// be recomputed of the whole stage, and all of it stays until the weight gradient.
 void TemplateWriter::hold_memory(Unit unit) {
   Call& call = calls_.last();
@@ -120,7 +122,8 @@ void TemplateWriter::hold_memory(Unit unit) {
         call.allocated_bytes += held.stash[version].value;
         break;
       case ActionKind::kBackward:
-        call.freed_bytes += held.stash[version].value;
+        call.allocated_bytes += held.working_set.value;
+        call.freed_bytes += (held.stash[version] + held.working_set).value;
         break;
       case ActionKind::kInputGradient:
         call.allocated_bytes += held.recomputed[version].value;

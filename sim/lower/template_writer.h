@@ -29,6 +29,7 @@ class TemplateWriter {
   struct Chunk {
     std::array<std::vector<const StageBlock*>, kPhases> blocks;  ///< by Phase, then version
     std::vector<Bytes> stash, recomputed;                        ///< per version, logits included
+    Bytes working_set;                                           ///< of a layer that is recomputed
     Bytes loss_only;                         ///< of the logits: not needed by the weight gradient
     std::vector<RankParameters> parameters;  ///< per part
   };
@@ -58,7 +59,7 @@ class TemplateWriter {
   // Transfers (template_transfers.cpp).
   std::optional<Hop> input_of(const Action& action, std::int32_t rank) const;
   std::optional<Hop> output_of(const Action& action) const;
-  Hop hop(const Action& producer, std::int32_t from_stage, std::int32_t to_stage, bool sends) const;
+  Hop hop(const Action& producer, bool sends) const;
   std::int32_t receive(const Hop& hop, const Action& action);
   void send_in_order(const Hop& hop, const ComputeCall& from, const Action& action);
   void send(const Hop& hop, const ComputeCall& from, const Action& action);

@@ -50,19 +50,6 @@ enum ExposedAccount : std::int32_t {
 };
 enum PeerSlot : std::int32_t { kPrevious, kNext };
 
-/// Messages between pipeline ranks are numbered by what they carry (`cell`: copy, stage,
-/// micro-batch, slice of the producer), which way, and whether it is the token of a rendezvous.
-struct MessageWords {
-  bool gradient = false;
-  bool token = false;
-};
-constexpr std::int32_t message_number(std::int32_t cell, MessageWords words) {
-  return cell * 4 + (words.gradient ? 2 : 0) + (words.token ? 1 : 0);
-}
-constexpr MessageWords message_words(std::int32_t number) {
-  return {(number & 2) != 0, (number & 1) != 0};
-}
-
 /// Fills a Program's name tables and hands out labels and blocks of one task.
 class Vocabulary {
  public:

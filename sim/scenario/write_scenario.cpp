@@ -108,28 +108,27 @@ Json parallelism_json(const Scenario& scenario) {
   return json;
 }
 
-/// Its name where nothing else is said of it; else every key.
+/// How a schedule's actions are run, whichever it is.
+Json execution_json(const ScheduleSpec& schedule) {
+  return {{"group", schedule.group},
+          {"barrier", schedule.barrier},
+          {"p2p", schedule.p2p},
+          {"batched", schedule.batched},
+          {"streams", schedule.streams},
+          {"overlap_semantics", schedule.overlap_semantics}};
+}
+
+/// Its name where nothing else is said of it; else every key that it has.
 Json schedule_json(const ScheduleSpec& schedule) {
   const bool own = !schedule.csv.empty();
-  Json json = Json::object();
-  json[own ? "csv" : "name"] = own ? schedule.csv : schedule.name;
-  const auto rest = [&json](const ScheduleSpec& spec) {
-    json["group"] = spec.group;
-    json["barrier"] = spec.barrier;
-    json["p2p"] = spec.p2p;
-    json["batched"] = spec.batched;
-    json["streams"] = spec.streams;
-    json["overlap_semantics"] = spec.overlap_semantics;
-    return json;
-  };
-  ScheduleSpec plain;
-  const bool said = rest(schedule) != rest(plain) || schedule.overlapped ||
-                    (!own && schedule.slices != plain.slices);
-  if (!own && !said) {
+  const bool sliced = !own && schedule.slices != ScheduleSpec{}.slices;
+  const Json execution = execution_json(schedule);
+  if (!own && !sliced && !schedule.overlapped && execution == execution_json({})) {
     return schedule.name;
   }
-  rest(schedule);
-  if (!own && schedule.slices != plain.slices) {
+  Json json = {{own ? "csv" : "name", own ? schedule.csv : schedule.name}};
+  json.update(execution);
+  if (sliced) {
     json["slices"] = schedule.slices;
   }
   if (schedule.overlapped) {

@@ -153,19 +153,22 @@ class ListRun {
 
 }  // namespace
 
-Duration action_duration(const Action& action, const ScheduleCosts& costs) {
-  const ChunkCosts& chunk = costs.of(action);
-  switch (action.kind) {
+Duration ChunkCosts::*cost_of(ActionKind kind) {
+  switch (kind) {
     case ActionKind::kForward:
-      return chunk.forward;
+      return &ChunkCosts::forward;
     case ActionKind::kBackward:
-      return chunk.backward;
+      return &ChunkCosts::backward;
     case ActionKind::kInputGradient:
-      return chunk.input_gradient;
+      return &ChunkCosts::input_gradient;
     case ActionKind::kWeightGradient:
       break;
   }
-  return chunk.weight_gradient;
+  return &ChunkCosts::weight_gradient;
+}
+
+Duration action_duration(const Action& action, const ScheduleCosts& costs) {
+  return costs.of(action).*cost_of(action.kind);
 }
 
 /// Of an overlapped unit in one piece.

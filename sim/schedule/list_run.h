@@ -23,6 +23,8 @@ struct ListOutcome {
 ListOutcome run_lists(const Schedule& schedule, const ScheduleCosts& costs);
 ListOutcome run_rendezvous(const Schedule& schedule, const ScheduleCosts& costs);
 
+/// The cost of a kind of action: `chunk.*cost_of(kind)`.
+Duration ChunkCosts::*cost_of(ActionKind kind);
 Duration action_duration(const Action& action, const ScheduleCosts& costs);
 /// Of an overlapped unit in one piece.
 Duration unit_duration(const Action& forward, const Action& partner, const ScheduleCosts& costs);

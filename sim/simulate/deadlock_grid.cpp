@@ -1,4 +1,5 @@
 // A run that hangs, seen as its schedule: how far each pipeline rank came.
+#include "sim/lower/message.h"
 #include "sim/lower/vocabulary.h"
 #include "sim/schedule/deadlock.h"
 #include "sim/simulate/parts.h"
@@ -51,7 +52,7 @@ const BlockedTask& root_of(const BlockedTask& blocked, const Heads& heads) {
 }
 
 /// `sends 0F1 to rank 1`, `receives 1B0 from rank 1`; other tasks by their own name.
-std::string words_of(const Program& program, const BlockedTask& blocked) {
+std::string words_of(const Program& program, const Lowered& lowered, const BlockedTask& blocked) {
   const Instance& instance = program.instances[static_cast<std::size_t>(blocked.instance)];
   const Template& body = program.templates[static_cast<std::size_t>(instance.template_index)];
   const Call& call = body.calls[static_cast<std::size_t>(blocked.call)];
@@ -59,14 +60,9 @@ std::string words_of(const Program& program, const BlockedTask& blocked) {
   if (call.message < 0) {
     return blocked.task + " waits for " + rank;
   }
-  const MessageWords message = message_words(call.message);
-  const char* const kind = message.gradient ? "B" : "F";
-  const std::string micro_batch = std::to_string(call.micro_batch);
-  if (message.token) {
-    return "sends " + std::to_string(call.stage) + kind + micro_batch + " to " + rank;
-  }
-  const std::int32_t producer = call.stage + (message.gradient ? 1 : -1);
-  return "receives " + std::to_string(producer) + kind + micro_batch + " from " + rank;
+  const Message message = message_of(lowered.schedule, call.message);
+  const std::string action = to_string(message.producer);
+  return message.token ? "sends " + action + " to " + rank : "receives " + action + " from " + rank;
 }
 
 }  // namespace
@@ -91,7 +87,7 @@ std::string deadlock_grid(const Program& program,
       const BlockedTask& root = root_of(*found->second, heads);
       done = actions_before(program, lowered, *found->second);
       what.on = stage_of(program, root.on_instance);
-      what.what = words_of(program, root);
+      what.what = words_of(program, lowered, root);
     }
     if (done == actions) {
       what = {};

@@ -1,5 +1,7 @@
 #include "tests/support/pipelines.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 /// Rule: transfers that block, meet or share a stream cost what a second evaluator, which walks the
@@ -130,6 +132,37 @@ TEST(Transfers, ADeadlockIsToldAlikeWithAllRanks) {
       EXPECT_EQ(all.blocked[i].task, folded.blocked[i].task);
       EXPECT_EQ(all.blocked[i].waiting_for, folded.blocked[i].waiting_for);
     }
+  }
+}
+
+// What is sent is named as the lists name it: the half of a backward, the copy, the slice.
+TEST(Transfers, AGridNamesTheActionsOfTheLists) {
+  for (const char* schedule : {"dualpipe", "zb-v", "zb-h2", "seq1f1b"}) {
+    const PipelineSize size{
+        4, 12, std::string(schedule) == "zb-v" ? 2 : 1, std::string(schedule) == "seq1f1b" ? 2 : 1};
+    const StepReport report =
+        run(schedule, size, R"(, "p2p": "rendezvous", "batched": false)", true);
+    ASSERT_TRUE(report.deadlock) << schedule;
+    const Expected<Schedule> lists =
+        schedule_of(read_with(pipeline_text(schedule, size, kCosts), {}));
+    std::set<std::string> actions;
+    for (const std::vector<Action>& list : lists->ranks) {
+      for (const Action& action : list) {
+        actions.insert(to_string(action));
+      }
+    }
+    int named = 0;
+    for (const std::string word : {"sends ", "receives "}) {
+      std::size_t at = 0;
+      while ((at = report.deadlock_grid.find(word, at)) != std::string::npos) {
+        at += word.size();
+        const std::string action =
+            report.deadlock_grid.substr(at, report.deadlock_grid.find(' ', at) - at);
+        EXPECT_EQ(actions.count(action), 1U) << schedule << " has no " << action;
+        ++named;
+      }
+    }
+    EXPECT_GE(named, 2) << report.deadlock_grid;
   }
 }
 
