@@ -55,6 +55,19 @@ void check_shape(const ScheduleSpec& spec, const ScheduleEntry& entry, Rules& ru
   }
 }
 
+/// The divisors of `tokens` next to `slices`: "2 or 4".
+std::string nearest_slices(std::int64_t tokens, std::int64_t slices) {
+  std::int64_t fewer = std::min(slices, tokens);
+  while (tokens % fewer != 0) {
+    --fewer;
+  }
+  std::int64_t more = slices;
+  while (more < tokens && tokens % more != 0) {
+    ++more;
+  }
+  return std::to_string(fewer) + (more < tokens ? " or " + std::to_string(more) : "") + " slices";
+}
+
 /// Every slice has as many tokens, and tensor-parallel ranks share them.
 void check_slices(const Scenario& scenario, Rules& rules) {
   const Parallelism& p = scenario.parallelism;
@@ -64,13 +77,13 @@ void check_slices(const Scenario& scenario, Rules& rules) {
   }
   const bool shared = p.sequence_parallel && p.tp > 1 && p.tp <= 65536;
   const std::int64_t parts = slices * (shared ? p.tp : 1);
-  if (scenario.training.sequence_length % parts != 0) {
+  const std::int64_t tokens = scenario.training.sequence_length;
+  if (tokens % parts != 0) {
     rules.fault("/schedule/slices",
                 std::to_string(slices) + " slices" +
                     (shared ? " x tp " + std::to_string(p.tp) + " (sequence parallelism)" : "") +
-                    " do not divide " + std::to_string(scenario.training.sequence_length) +
-                    " tokens",
-                "a number of slices that does");
+                    " do not divide " + std::to_string(tokens) + " tokens",
+                nearest_slices(std::max<std::int64_t>(1, tokens / (parts / slices)), slices));
   }
 }
 

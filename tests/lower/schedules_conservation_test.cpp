@@ -282,6 +282,8 @@ TEST(CallNames, AreUnitsCopiesAndSlices) {
   EXPECT_EQ(both[7], "(0F3@0;3B5@1)OVERLAP_F_B");
   EXPECT_EQ(names_of("seq1f1b", 2).front(), "0F0.0");
   EXPECT_TRUE(names_of("zb-h1", 1).empty());
+  // Seven forwards ahead, then the one pair of eight micro-batches.
+  EXPECT_EQ(names_of("1f1b-overlap", 1), std::vector<std::string>{"(0F7;0B0)OVERLAP_F_B"});
 }
 
 }  // namespace

@@ -199,6 +199,20 @@ TEST(Stated, ASplitScheduleNeedsBothHalves) {
   EXPECT_EQ(scenario.error().list.front().pointer, "/costs/dgrad");
 }
 
+TEST(Slices, AreEqualAndTheNearestThatAreAreNamed) {
+  const auto hint = [](std::int64_t slices, const char* tp) {
+    const Expected<Scenario> scenario = parse_scenario(
+        pipeline_text("seq1f1b", {2, 4, 1, slices}, kTextbook),
+        ".",
+        {std::string("parallelism.tp=") + tp, "cluster.gpus=16", "training.global_batch_size=32"});
+    return scenario ? std::string("legal") : scenario.error().list.front().hint;
+  };
+  EXPECT_EQ(hint(3, "1"), "2 or 4 slices");  // of 512 tokens
+  EXPECT_EQ(hint(4, "1"), "legal");
+  EXPECT_EQ(hint(100, "4"), "64 slices");  // 128 groups of four tokens, cut into 128 at most
+  EXPECT_EQ(hint(5, "4"), "4 or 8 slices");
+}
+
 // Slices of a sequence attend to those before: together they do the work of the whole.
 TEST(Slices, TogetherTheyAreTheSequence) {
   const Simulation whole = run(pipeline_text("seq1f1b", {2, 4, 1, 1}, kTextbook));

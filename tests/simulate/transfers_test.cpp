@@ -171,12 +171,18 @@ TEST(Transfers, TheGridIsThatOfTheLists) {
   ScheduleCosts costs = stated();
   costs.mode = PointToPoint::kRendezvous;
   costs.batched = false;
-  for (const PipelineSize& size : {PipelineSize{2, 4}, PipelineSize{3, 4}, PipelineSize{4, 3}}) {
-    const StepReport report = run("1f1b", size, R"(, "p2p": "rendezvous", "batched": false)", true);
+  const std::string keys = R"(, "p2p": "rendezvous", "batched": false)";
+  for (const PipelineSize& size : {PipelineSize{2, 4},
+                                   PipelineSize{3, 4},
+                                   PipelineSize{4, 3},
+                                   PipelineSize{3, 4, 1, 2},
+                                   PipelineSize{4, 8, 1, 4}}) {
+    const char* const schedule = size.slices > 1 ? "seq1f1b" : "1f1b";
+    const StepReport report = run(schedule, size, keys, true);
     ASSERT_TRUE(report.deadlock);
-    const Expected<Schedule> schedule =
-        schedule_of(read_with(pipeline_text("1f1b", size, kCosts), {}));
-    EXPECT_EQ(report.deadlock_grid, find_deadlock(*schedule, costs));
+    const Expected<Schedule> lists =
+        schedule_of(read_with(pipeline_text(schedule, size, kCosts), {}));
+    EXPECT_EQ(report.deadlock_grid, find_deadlock(*lists, costs));
   }
 }
 
