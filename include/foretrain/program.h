@@ -1,5 +1,6 @@
 #pragma once
 
+#include "foretrain/flow.h"
 #include "foretrain/units.h"
 
 #include <array>
@@ -85,8 +86,12 @@ struct Call {
   std::int32_t message = -1;                  ///< blocks of one send or receive: which message
   std::int32_t stage = -1, micro_batch = -1;  ///< tags for labels
   std::int32_t label = -1;  ///< index into labels: the call's name where the tags do not tell it
-  std::int32_t work_class = -1;      ///< calls that would be alike if every stage were; -1: none
-  Duration launch_offset{};          ///< host time from the step's sync point to this call
+  std::int32_t work_class = -1;  ///< calls that would be alike if every stage were; -1: none
+  Duration launch_offset{};      ///< host time from the step's sync point to this call
+  /// Factors onto the durations of its tasks, as transfers and kernels beside one another slow each
+  /// other: of kLocal tasks on stream 0, and of transfers.
+  std::int64_t kernel_stretch = kUnitFactor;
+  std::int64_t transfer_stretch = kUnitFactor;
   std::int64_t allocated_bytes = 0;  ///< taken when the call's first task starts
   std::int64_t freed_bytes = 0;      ///< given back when its last task ends
 };
@@ -104,11 +109,27 @@ struct Template {
 
 inline constexpr int kPeerSlots = 2;
 
+/// The links a transfer shares with others. Its latency passes first; what is then left of its
+/// duration is time at `limit`, and longer where links are full.
+struct SharedPath {
+  std::vector<LinkUse> uses;  ///< into Program::links; empty: the transfer shares nothing
+  double limit = 0;           ///< bytes per second when alone
+  bool operator==(const SharedPath&) const = default;
+};
+
+/// A link, or a class of links that carry the same.
+struct SharedLink {
+  std::string id;
+  double capacity = 0;            ///< bytes per second, one direction
+  std::int64_t multiplicity = 1;  ///< links it stands for
+};
+
 struct Instance {
   std::int32_t template_index = 0;
   std::int32_t rank = 0;          ///< label; in a folded program the lowest rank of the class
   std::int64_t multiplicity = 1;  ///< ranks this instance stands for
   std::array<std::int32_t, kPeerSlots> peers = {-1, -1};  ///< instance indices
+  std::array<SharedPath, kPeerSlots> paths;  ///< of sends to them; empty: nothing is shared
   std::vector<std::int32_t> groups;  ///< per group kind: index into Program::groups[kind]; -1: none
                                      ///< (then no task may be a collective of that kind)
   std::int32_t factor_set = 0;       ///< index into Program::factor_sets
@@ -153,6 +174,9 @@ struct Program {
   std::vector<Instance> instances;
   std::vector<std::vector<std::vector<std::int32_t>>> groups;  ///< [kind][group] -> instances
   std::vector<FactorSet> factor_sets = {FactorSet{}};
+  std::vector<SharedLink> links;  ///< empty: transfers take the same time whatever else runs
+  std::vector<std::vector<SharedPath>> group_paths;  ///< [kind][group]; empty: nothing is shared
+  bool shares_links() const { return !links.empty(); }
 };
 
 /// What is wrong with a program (indices, acyclicity, collective counts, messages, memory balance);

@@ -59,6 +59,16 @@ struct NetworkReport {
   std::string limiting_link;
 };
 
+/// A link of the machine over a step.
+struct LinkReport {
+  std::string id;
+  double bytes = 0;        ///< carried in a step, one direction
+  double bandwidth = 0;    ///< bytes per second
+  double utilisation = 0;  ///< bytes over what the link could carry in a step
+  std::string carries;     ///< the dimensions whose traffic it is: "dp, pp"
+  std::int64_t alike = 1;  ///< links that carry the same
+};
+
 struct PathShare {
   std::string kind;
   Duration time{};
@@ -126,6 +136,7 @@ struct StepReport {
   std::int64_t context_bytes = 0;  ///< beside the peak, for CUDA and NCCL
   Fit fits = Fit::kYes;
   std::vector<NetworkReport> network;
+  std::vector<LinkReport> busiest_links;  ///< at most ten, most utilised first
   std::vector<PathShare> critical_path;
   std::vector<StragglerCost> stragglers;
   StepStatistics steps;

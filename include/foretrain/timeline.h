@@ -49,8 +49,9 @@ struct Timeline {
   std::vector<std::vector<Instant>> instance_step_ends;  ///< the same, [instance][step]
   Instant isolated_end{};             ///< end of everything when one cold step runs alone
   std::vector<RankAccount> accounts;  ///< per instance
-  std::vector<Span> spans;  ///< recorded instances, measured steps; by instance, then start
-  std::int64_t tasks = 0;   ///< tasks evaluated, warm-up included
+  std::vector<Span> spans;         ///< recorded instances, measured steps; by instance, then start
+  std::int64_t tasks = 0;          ///< tasks evaluated, warm-up included
+  std::vector<double> link_bytes;  ///< per shared link, over the measured steps; of one such link
 };
 
 /// A run that cannot go on: who waits for what.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "foretrain/diagnostic.h"
+#include "foretrain/flow.h"
 #include "foretrain/topology_spec.h"
 #include "foretrain/units.h"
 
@@ -35,23 +36,41 @@ struct Link {
 struct GroupShape {
   std::int64_t size = 1;
   std::int64_t nodes = 1;
-  std::int64_t ranks_per_node = 1;  ///< largest number of members in one node
-  bool even = true;                 ///< every node holds the same number
-  Bandwidth inside;                 ///< per rank, slowest link between members of one node
+  std::int64_t ranks_per_node = 1;   ///< largest number of members in one node
+  std::int64_t fewest_per_node = 1;  ///< smallest
+  bool even = true;                  ///< every node holds the same number
+  Bandwidth inside;                  ///< per rank, slowest link between members of one node
   Duration inside_latency{};
   Bandwidth across;  ///< per rank, slowest link between nodes, NICs shared fairly, neighbours only
   Bandwidth across_all_pairs;  ///< the same when every member talks to every other; 0: as across
   Duration across_latency{};
+  /// Of the traffic of all pairs between nodes, what crosses the sender's NVLink first.
+  double forwarded_share = 0.0;
   std::string slowest_link_inside;  ///< link ids, for reports
   std::string slowest_link_across;
   bool operator==(const GroupShape&) const = default;
+};
+
+/// How a route chooses among the shortest ones.
+enum class Routing {
+  kDestination,  ///< by the destination's port (d-mod-k)
+  kHashed,       ///< by a hash of both ends: flows may collide
+  kSingle,       ///< always the first
+};
+
+/// Who sends to whom in a group.
+enum class TrafficPattern {
+  kRing,      ///< each member to the next; between nodes the members of a node side by side
+  kAllPairs,  ///< each member to every other, equally
 };
 
 /// Immutable. GPUs are devices 0 .. gpus-1 and equal their ranks.
 class Topology {
  public:
   /// Builds `gpus` GPUs of `spec` (the last node may be partly used).
-  static Expected<Topology> build(const TopologySpec& spec, std::int64_t gpus);
+  static Expected<Topology> build(const TopologySpec& spec,
+                                  std::int64_t gpus,
+                                  Routing routing = Routing::kDestination);
   Topology(Topology&&) noexcept;
   Topology& operator=(Topology&&) noexcept;
   ~Topology();
@@ -67,12 +86,22 @@ class Topology {
   /// by latency; among equals a choice by destination (MODEL 4).
   std::vector<std::int32_t> route(std::int64_t from, std::int64_t to) const;
 
+  /// Whether a route exists: failed links may cut a rank off.
+  bool reachable(std::int64_t from, std::int64_t to) const;
+
   /// Max-flow between the two halves of the nodes (ranks in order), bytes per second one direction;
   /// inside one node: between the two halves of its GPUs.
   Bandwidth bisection_bandwidth() const;
 
-  /// The shape of a group given by its ranks in order.
+  /// The shape of a group given by its ranks in order, alone on the machine.
   GroupShape group_shape(std::span<const std::int64_t> ranks) const;
+
+  /// Shapes of groups of one kind that communicate at the same time and share what they share.
+  std::vector<GroupShape> group_shapes(const std::vector<std::vector<std::int64_t>>& groups) const;
+
+  /// Bytes on each link per byte that one rank of the group sends; by link.
+  std::vector<LinkUse> pattern_loads(std::span<const std::int64_t> ranks,
+                                     TrafficPattern pattern) const;
 
   /// Graphviz text.
   std::string dot() const;

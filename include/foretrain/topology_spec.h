@@ -1,9 +1,11 @@
 #pragma once
 
+#include "foretrain/discovered_fabric.h"
 #include "foretrain/units.h"
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,9 +41,19 @@ struct GpuSpec {
   double attention_half_sequence = 0;  ///< sequence length at which half of it is reached
   double memory_efficiency = 0;        ///< fraction of memory_bandwidth for streaming kernels
   Duration kernel_fixed{};             ///< fixed time of a kernel on the device, beside its work
+  // What communication takes from the kernels beside it (MODEL 4.7); 0 where a file leaves it out.
+  int multiprocessors = 0;               ///< SMs
+  int collective_multiprocessors = 0;    ///< SMs the kernels of one bulk collective hold
+  double collective_memory_traffic = 0;  ///< HBM bytes moved per byte a collective sends
 };
 
-enum class FabricKind { kRailOptimized, kFatTree, kClos, kNone };
+enum class FabricKind { kRailOptimized, kRailOnly, kFatTree, kClos, kDiscovered, kNone };
+
+/// How traffic between different rails of a rail fabric travels.
+enum class OffRail {
+  kSpine,   ///< from the GPU's own NIC over the spine
+  kNvlink,  ///< over the node's NVLink to the NIC of the destination's rail (NCCL's PXN)
+};
 
 /// A cluster (topologies/NAME.json): nodes of `gpus_per_node` GPUs, a fabric between nodes.
 /// All bandwidths are one direction, per device.
@@ -67,12 +79,22 @@ struct TopologySpec {
   int gpus_per_pod = 0;               ///< kClos: size of a pod; 0: one pod
   double pod_oversubscription = 1.0;  ///< kClos: between pods, 7.0 = 1:7
   int max_gpus = 0;                   ///< largest cluster this file describes; 0: no limit
+  OffRail off_rail = OffRail::kSpine;
+  std::vector<std::string> failed_links;   ///< ids as `topology` prints them, both directions go
+  std::vector<std::int64_t> failed_nodes;  ///< no rank sits on them
+  std::shared_ptr<const DiscoveredFabric> discovered;  ///< kDiscovered
   // Constants of the calibrated collective model (MODEL 4), fractions of line rate.
-  double nvlink_efficiency = 0;
+  double nvlink_efficiency = 0;  ///< bulk transfers
   double nic_efficiency = 0;
-  Duration collective_latency_inside{};        ///< fixed start-up of one collective inside a node
-  Duration collective_latency_hop{};           ///< per ring hop between nodes
-  double collective_phase_overlap = 0;         ///< 0 .. 1; LinkModel::phase_overlap
+  double nvls_efficiency = 0;            ///< all-reduce inside the NVLink switch; 0: it has none
+  double low_latency_efficiency = 0;     ///< low-latency protocol, of the bulk rates; 0: not used
+  double all_to_all_efficiency = 0;      ///< all-to-all between nodes, of nic_bandwidth; 0: as bulk
+  Duration low_latency_start{};          ///< fixed start-up with the low-latency protocol
+  Duration collective_step_inside{};     ///< per ring or tree step inside a node
+  bool network_reduction = false;        ///< switches between nodes reduce (SHARP)
+  Duration collective_latency_inside{};  ///< fixed start-up of one collective inside a node
+  Duration collective_latency_hop{};     ///< per ring hop between nodes
+  double collective_phase_overlap = 0;   ///< 0 .. 1; LinkModel::phase_overlap
   std::map<std::string, std::string> sources;  ///< JSON pointer -> where the constant comes from
 };
 

@@ -15,7 +15,9 @@ Topology::Topology(Topology&&) noexcept = default;
 Topology& Topology::operator=(Topology&&) noexcept = default;
 Topology::~Topology() = default;
 
-Expected<Topology> Topology::build(const TopologySpec& spec, std::int64_t gpus) {
+Expected<Topology> Topology::build(const TopologySpec& spec,
+                                   std::int64_t gpus,
+                                   Routing /*routing*/) {
   Expected<ClusterLayout> layout = lay_out(spec, gpus);
   if (!layout) {
     return tl::unexpected<Faults>(std::move(layout.error()));

@@ -24,7 +24,7 @@ struct Part {
 
 const std::map<std::string, Part>& parts() {
   static const std::set<std::string> kLanguages = {
-      "base", "mesh", "schedule", "program", "timeline", "scenario"};
+      "base", "mesh", "schedule", "flow", "discover", "program", "timeline", "scenario"};
   static const auto with = [](std::set<std::string> set, const std::set<std::string>& more) {
     set.insert(more.begin(), more.end());
     return set;
@@ -33,14 +33,16 @@ const std::map<std::string, Part>& parts() {
       {"base", {0, {}, {}}},
       {"mesh", {1, {"base"}, {}}},
       {"schedule", {1, {"base"}, {}}},
-      {"program", {1, {"base"}, {}}},
+      {"flow", {1, {"base"}, {}}},
+      {"discover", {1, {"base"}, {"expat.h"}}},
+      {"program", {2, {"base", "flow"}, {}}},
       {"timeline", {1, {"base"}, {}}},
-      {"scenario", {2, {"base", "mesh", "schedule"}, {"nlohmann"}}},
+      {"scenario", {2, {"base", "mesh", "schedule", "discover"}, {"nlohmann"}}},
       {"cluster", {3, kLanguages, {"boost"}}},
       // An operator names its collective by kind and mesh dimension.
       {"model", {3, kLanguages, {"boost"}, {"foretrain/collective.h"}}},
-      {"engine", {3, {"base", "program", "timeline"}, {}}},
-      {"report", {3, {"base", "program", "timeline"}, {"nlohmann", "zlib.h"}}},
+      {"engine", {3, {"base", "flow", "program", "timeline"}, {}}},
+      {"report", {3, {"base", "flow", "program", "timeline"}, {"nlohmann", "zlib.h"}}},
       {"cost", {4, with(kLanguages, {"cluster", "model"}), {}}},
       {"lower", {5, with(kLanguages, {"cluster", "model", "cost"}), {}}},
       {"simulate",
@@ -61,6 +63,8 @@ const std::map<std::string, std::string>& public_headers() {
       {"units", "base"},
       {"diagnostic", "base"},
       {"mesh", "mesh"},
+      {"flow", "flow"},
+      {"discovered_fabric", "discover"},
       {"schedule", "schedule"},
       {"program", "program"},
       {"timeline", "timeline"},
