@@ -156,7 +156,9 @@ GroupShape Topology::group_shape(std::span<const std::int64_t> ranks) const {
   shape.nodes = static_cast<std::int64_t>(runs.size());
   shape.ranks_per_node = 0;
   const NodeRun* fullest = &runs.front();
+  shape.fewest_per_node = runs.front().members;
   for (const NodeRun& run : runs) {
+    shape.fewest_per_node = std::min(shape.fewest_per_node, run.members);
     fullest = run.members > fullest->members ? &run : fullest;
     shape.even = shape.even && run.members == runs.front().members;
   }
@@ -175,6 +177,15 @@ GroupShape Topology::group_shape(std::span<const std::int64_t> ranks) const {
     shape.across_latency = longest_hop(layout, runs, shape.ranks_per_node > 1);
   }
   return shape;
+}
+
+std::vector<GroupShape> Topology::group_shapes(
+    const std::vector<std::vector<std::int64_t>>& groups) const {
+  std::vector<GroupShape> shapes;
+  for (const std::vector<std::int64_t>& ranks : groups) {
+    shapes.push_back(group_shape(ranks));
+  }
+  return shapes;
 }
 
 }  // namespace foretrain

@@ -93,4 +93,8 @@ std::vector<std::int32_t> Topology::route(std::int64_t from, std::int64_t to) co
   return links;
 }
 
+bool Topology::reachable(std::int64_t from, std::int64_t to) const {
+  return from == to || !route(from, to).empty();
+}
+
 }  // namespace foretrain

@@ -1,0 +1,58 @@
+#include "sim/base/check.h"
+#include "sim/cluster/group_traffic.h"
+#include "sim/cluster/topology_graph.h"
+
+#include <algorithm>
+
+/// What a group's traffic puts on each link.
+namespace foretrain {
+namespace {
+
+std::vector<RankFlow> flows_of(const ClusterLayout& layout,
+                               std::span<const std::int64_t> ranks,
+                               TrafficPattern pattern) {
+  std::vector<RankFlow> flows;
+  if (ranks.size() < 2) {
+    return flows;
+  }
+  if (pattern == TrafficPattern::kRing) {
+    RingTraffic ring = ring_traffic(members_by_node(layout, ranks));
+    flows = std::move(ring.inside);
+    flows.insert(flows.end(), ring.lanes.begin(), ring.lanes.end());
+    return flows;
+  }
+  const double part = 1.0 / static_cast<double>(ranks.size() - 1);
+  for (const std::int64_t from : ranks) {
+    for (const std::int64_t to : ranks) {
+      if (from != to) {
+        flows.push_back({from, to, part});
+      }
+    }
+  }
+  return flows;
+}
+
+}  // namespace
+
+std::vector<LinkUse> Topology::pattern_loads(std::span<const std::int64_t> ranks,
+                                             TrafficPattern pattern) const {
+  std::vector<LinkUse> hops;
+  for (const RankFlow& flow : flows_of(graph_->layout, ranks, pattern)) {
+    for (const std::int32_t link : route(flow.from, flow.to)) {
+      hops.push_back({link, flow.bytes});
+    }
+  }
+  std::stable_sort(
+      hops.begin(), hops.end(), [](const LinkUse& a, const LinkUse& b) { return a.link < b.link; });
+  std::vector<LinkUse> loads;
+  for (const LinkUse& hop : hops) {
+    if (!loads.empty() && loads.back().link == hop.link) {
+      loads.back().weight += hop.weight;
+    } else {
+      loads.push_back(hop);
+    }
+  }
+  return loads;
+}
+
+}  // namespace foretrain
