@@ -20,7 +20,7 @@ struct LinkUse {
 
 /// Rates of transfers that share links: all grow alike from zero; a transfer stops at its limit or
 /// where one of its links is full (progressive filling; Bertsekas and Gallager 1992, 6.5.2). Exact
-/// but for rounding of doubles; the same for any order of the same calls' transfers.
+/// but for the rounding of doubles (1e-12).
 class FairShare {
  public:
   /// Bytes per second, each above 0.
@@ -61,7 +61,8 @@ class Transfers {
   /// When the next one ends if nothing else begins, rounded up to the picosecond; unset: none runs.
   std::optional<Instant> next_end();
 
-  /// Tags of the transfers that end at `now`, which next_end() has said; in the order they began.
+  /// Tags of the transfers that end at `now`, which next_end() has said. Rates change when a
+  /// transfer really ends, within the picosecond before; the next begin comes after this call.
   std::vector<std::int64_t> take_ended(Instant now);
 
   /// Bytes that have gone over a link until the last call, weights counted.
