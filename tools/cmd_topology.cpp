@@ -1,5 +1,6 @@
 #include "tools/commands.h"
 #include "tools/output.h"
+#include "tools/topology_imports.h"
 
 #include "foretrain/scenario.h"
 #include "foretrain/topology.h"
@@ -197,6 +198,13 @@ int cmd_topology(int argc, char** argv) {
     const Diagnostic fault{
         "/path", "--dot prints the graph alone, without --path", "leave one out"};
     return report_faults(Faults{{fault}, FaultKind::kBadInput}, request.name, "");
+  }
+  if (const std::optional<int> over = topology_of_import({request.name,
+                                                          request.gpus != 0,
+                                                          !request.path.empty(),
+                                                          request.dot,
+                                                          request.json_target})) {
+    return *over;
   }
   const Expected<TopologySpec> spec = read_topology(request.name);
   if (!spec) {

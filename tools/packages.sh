@@ -2,7 +2,7 @@
 # missing. "a|b": either will do; a is what gets installed.
 
 program_packages=(g++ cmake make ninja-build "libboost-dev|libboost-graph-dev" nlohmann-json3-dev
-  libspdlog-dev libcli11-dev libexpected-dev zlib1g-dev)
+  libspdlog-dev libcli11-dev libexpected-dev libexpat1-dev zlib1g-dev)
 test_packages=("${program_packages[@]}" libgtest-dev librapidcheck-dev
   clang-14 clang-format-14 libclang-rt-14-dev)
 

@@ -65,6 +65,8 @@ const std::map<std::string, std::string>& public_headers() {
       {"mesh", "mesh"},
       {"flow", "flow"},
       {"discovered_fabric", "discover"},
+      {"discover", "discover"},
+      {"imports", "scenario"},
       {"schedule", "schedule"},
       {"program", "program"},
       {"timeline", "timeline"},

@@ -1,0 +1,90 @@
+#include "tests/support/command.h"
+#include "tests/support/fabric_text.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+/// Rule: `foretrain topology FILE` tells what a cluster's own tools printed, with the contract's
+/// fields and exit codes.
+namespace foretrain {
+namespace {
+
+using nlohmann::json;
+using test::Outcome;
+
+std::string written(const std::string& name, const std::string& text) {
+  const std::string path = testing::TempDir() + "imports_" + name;
+  std::ofstream(path) << text;
+  return path;
+}
+
+Outcome run(const std::string& line) {
+  return test::run_program("topology " + line + " 2>/dev/null");
+}
+
+json result(const std::string& line, int code = 0) {
+  const Outcome outcome = run(line + " --json -");
+  EXPECT_EQ(outcome.code, code) << line;
+  return json::parse(outcome.out, nullptr, false);
+}
+
+std::string fabric_file() {
+  const test::RailFabric shape{
+      .groups = 2, .hosts = 4, .rails = 2, .spines = 3, .cables = 1, .aggregation = true};
+  return written("fabric.out", shape.build().text());
+}
+
+// 2 groups of 4 hosts on 2 rails: 4 leaves and 3 spines; 16 adapters of hosts, 7 of switches; 12
+// cables. Half the hosts are one group: 2 leaves with 3 cables up each.
+TEST(TopologyImports, FieldsOfAFabric) {
+  const json fabric = result(fabric_file());
+  EXPECT_EQ(fabric["name"], "imports_fabric");
+  EXPECT_EQ(fabric["gpus"], 0);
+  EXPECT_EQ(fabric["nodes"], 8);
+  EXPECT_EQ(fabric["hosts"], 8);
+  EXPECT_EQ(fabric["switches"], 7);
+  EXPECT_EQ(fabric["switches_by_level"], json({4, 3}));
+  EXPECT_EQ(fabric["adapters"], 23);
+  EXPECT_EQ(fabric["devices"], 30);
+  EXPECT_EQ(fabric["links"], 2 * (23 + 12));
+  EXPECT_EQ(fabric["bisection_bandwidth"], 6 * 50'000'000'000);
+  EXPECT_EQ(fabric["path"], json::array());
+  EXPECT_EQ(fabric["rails"], 2);
+  EXPECT_EQ(fabric["odd"], json::array());
+}
+
+TEST(TopologyImports, TextAndDotOfAFabric) {
+  const Outcome text = run(fabric_file());
+  EXPECT_EQ(text.code, 0);
+  for (const char* part : {"7 switches: 4 leaves, 3 spines",
+                           "23 adapters: 16 ports of 8 hosts, 7 in switches",
+                           "16 at 400 Gb/s",
+                           "12 at 400 Gb/s",
+                           "8 hosts have 2",
+                           "mlx5_1",
+                           "1.33 : 1",
+                           "300 GB/s"}) {
+    EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
+  }
+  EXPECT_TRUE(run(fabric_file() + " --dot").out.starts_with("graph \"imports_fabric\""));
+}
+
+TEST(TopologyImports, FaultsOfAFabric) {
+  const json options = result(fabric_file() + " --gpus 8 --path 0 1", 2);
+  ASSERT_EQ(options["faults"].size(), 2U);
+  EXPECT_EQ(options["faults"][0]["pointer"], "/gpus");
+  EXPECT_EQ(options["faults"][1]["pointer"], "/path");
+  const std::string text = test::RailFabric().build().text();
+  const json cut = result(written("cut.out", text.substr(0, text.size() / 2)), 2);
+  EXPECT_EQ(cut["ok"], false);
+  EXPECT_NE(cut["faults"][0]["message"].get<std::string>().find("line "), std::string::npos);
+  EXPECT_EQ(run(testing::TempDir() + "no-such.out").code, 3);
+  EXPECT_EQ(run(written("other.txt", "neither JSON nor any of the others\n")).code, 2);
+}
+
+}  // namespace
+}  // namespace foretrain
