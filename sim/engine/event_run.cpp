@@ -39,7 +39,11 @@ UnrolledTemplate unroll(const Program& program, const Template& list) {
 }
 
 EventRun::EventRun(const Program& program, std::int32_t steps, std::int64_t first_measured)
-    : program_(program), steps_(steps) {
+    : program_(program),
+      steps_(steps),
+      contention_(program),
+      transfers_(contention_.capacities()),
+      link_bytes_(steps, std::vector<double>(program.links.size(), 0.0)) {
   for (const Template& list : program.templates) {
     lists_.push_back(unroll(program, list));
   }
@@ -67,12 +71,39 @@ bool EventRun::run() {
     touch(static_cast<std::int32_t>(i));
   }
   start_what_can_start();
-  while (!queue_.empty()) {
-    now_ = queue_.top().time;
+  for (std::int64_t next = next_instant(); next >= 0; next = next_instant()) {
+    now_ = next;
+    retire_transfers();
     retire_instant();
     start_what_can_start();
   }
   return left_ == 0;
+}
+
+/// When something happens next; -1: never.
+std::int64_t EventRun::next_instant() {
+  const std::optional<Instant> ends = transfers_.next_end();
+  const std::int64_t transfer = ends ? ends->time_since_epoch().count() : -1;
+  if (queue_.empty()) {
+    return transfer;
+  }
+  return transfer < 0 ? queue_.top().time : std::min(transfer, queue_.top().time);
+}
+
+void EventRun::retire_transfers() {
+  if (transfers_.next_end() == Instant{Duration{now_}}) {
+    for (const std::int64_t meeting : transfers_.take_ended(Instant{Duration{now_}})) {
+      complete_all(static_cast<std::size_t>(meeting));
+    }
+  }
+}
+
+void EventRun::complete_all(std::size_t meeting) {
+  for (const Member& member : meetings_[meeting]) {
+    complete(member);
+  }
+  meetings_[meeting].clear();
+  free_meetings_.push_back(meeting);
 }
 
 void EventRun::push(Event event) {
@@ -89,11 +120,17 @@ void EventRun::retire_instant() {
         complete({event.instance, event.step, event.task});
         break;
       case EventKind::kMeetingEnd:
-        for (const Member& member : meetings_[event.meeting]) {
-          complete(member);
-        }
-        meetings_[event.meeting].clear();
+        complete_all(event.meeting);
         break;
+      case EventKind::kTransferBegin: {
+        const Flight& flight = flights_[event.meeting];
+        transfers_.begin(Instant{Duration{now_}},
+                         *flight.uses,
+                         flight.limit,
+                         flight.alone,
+                         static_cast<std::int64_t>(event.meeting));
+        break;
+      }
       case EventKind::kLaunch:
         heads_[event.instance][event.task].launch_scheduled = false;
         touch(event.instance);
@@ -176,8 +213,13 @@ void EventRun::start(const Member& member) {
   entry(member).start = now_;
   entry(member).begin = now_;
   switch (task.kind) {
-    case TaskKind::kLocal:
     case TaskKind::kSend:
+      transfer(length(member),
+               &program_.instances[member.instance].paths[task.peer_slot],
+               contention_.of_send(member.instance, task.peer_slot),
+               {member});
+      break;
+    case TaskKind::kLocal:
       push({now_ + duration(member),
             EventKind::kTaskEnd,
             0,
@@ -216,14 +258,61 @@ void EventRun::arrive(const Member& member) {
   if (there.size() < program_.groups[kind][group].size()) {
     return;
   }
-  std::int64_t longest = 0;
+  Length longest;
   for (const Member& one : there) {
-    longest = std::max(longest, duration(one));
+    longest = std::max(longest, length(one));
     entry(one).begin = now_;
   }
-  meetings_.push_back(std::move(there));
+  std::vector<Member> members = std::move(there);
   gathering_.erase(key);
-  push({now_ + longest, EventKind::kMeetingEnd, 0, 0, 0, 0, meetings_.size() - 1});
+  const bool alone = program_.group_paths.empty() || program_.group_paths[kind].empty();
+  transfer(longest,
+           alone ? nullptr : &program_.group_paths[kind][group],
+           contention_.of_group(kind, group),
+           std::move(members));
+}
+
+/// All members are there. Latency passes first; what is left shares links, where some can fill.
+void EventRun::transfer(const Length& length,
+                        const SharedPath* path,
+                        const std::vector<LinkUse>& contended,
+                        std::vector<Member> members) {
+  const std::int64_t alone = length.whole - length.latency;
+  if (path != nullptr) {
+    count_bytes(*path, members.front().step, alone);
+  }
+  if (free_meetings_.empty()) {
+    free_meetings_.push_back(meetings_.size());
+    meetings_.emplace_back();
+    flights_.emplace_back();
+  }
+  const std::size_t meeting = free_meetings_.back();
+  free_meetings_.pop_back();
+  meetings_[meeting] = std::move(members);
+  if (contended.empty() || alone == 0) {
+    push({now_ + length.whole, EventKind::kMeetingEnd, 0, 0, 0, 0, meeting});
+    return;
+  }
+  flights_[meeting] = {&contended, path->limit, Duration{alone}};
+  push({now_ + length.latency, EventKind::kTransferBegin, 0, 0, 0, 0, meeting});
+}
+
+/// What a transfer moves is told by its time alone, however long it takes.
+void EventRun::count_bytes(const SharedPath& path, std::int32_t step, std::int64_t alone) {
+  const double bytes = path.limit * 1e-12 * static_cast<double>(alone);
+  for (const LinkUse& use : path.uses) {
+    link_bytes_[step][use.link] += use.weight * bytes;
+  }
+}
+
+EventRun::Length EventRun::length(const Member& member) const {
+  const Instance& instance = program_.instances[member.instance];
+  const Task& task = *list_of(member.instance).tasks[member.task].task;
+  Work latency{};
+  constexpr auto kLatency = static_cast<std::size_t>(Resource::kLatency);
+  latency[kLatency] = task.work[kLatency];
+  const Factors& factors = factors_[member.step][instance.factor_set];
+  return {duration_of(task.work, factors).count(), duration_of(latency, factors).count()};
 }
 
 void EventRun::complete(const Member& member) {

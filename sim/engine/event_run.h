@@ -1,6 +1,8 @@
 #pragma once
 
+#include "foretrain/flow.h"
 #include "foretrain/program.h"
+#include "sim/engine/contention.h"
 
 #include <compare>
 #include <cstdint>
@@ -53,9 +55,11 @@ class EventRun {
   }
   /// Tasks of step 0 done, per instance and stream.
   std::vector<std::vector<std::int32_t>> progress() const;
+  /// Bytes over each link, of the transfers of a step.
+  const std::vector<double>& link_bytes(std::int32_t step) const { return link_bytes_[step]; }
 
  private:
-  enum class EventKind : std::uint8_t { kTaskEnd, kMeetingEnd, kLaunch };
+  enum class EventKind : std::uint8_t { kTaskEnd, kMeetingEnd, kLaunch, kTransferBegin };
   /// Earlier first; within an instant by kind, then in the order they were scheduled.
   struct Event {
     std::int64_t time = 0;
@@ -80,7 +84,21 @@ class EventRun {
     std::int32_t instance = 0, step = 0, task = 0;
   };
 
+  /// A transfer on links that can fill: a send or a whole collective.
+  struct Flight {
+    const std::vector<LinkUse>* uses = nullptr;
+    double limit = 0;
+    Duration alone{};  ///< at the limit
+  };
+  /// What a transfer takes, and how much of that is latency.
+  struct Length {
+    std::int64_t whole = 0, latency = 0;
+    auto operator<=>(const Length&) const = default;
+  };
+
   void push(Event event);
+  std::int64_t next_instant();
+  void retire_transfers();
   void retire_instant();
   void start_what_can_start();
   void try_start(std::int32_t instance, std::int32_t stream);
@@ -91,6 +109,13 @@ class EventRun {
   void start(const Member& member);
   void start_receive(const Member& member);
   void arrive(const Member& member);
+  void transfer(const Length& length,
+                const SharedPath* path,
+                const std::vector<LinkUse>& contended,
+                std::vector<Member> members);
+  void complete_all(std::size_t meeting);
+  void count_bytes(const SharedPath& path, std::int32_t step, std::int64_t alone);
+  Length length(const Member& member) const;
   void complete(const Member& member);
   void touch(std::int32_t instance);
   std::int64_t duration(const Member& member) const;
@@ -100,6 +125,10 @@ class EventRun {
 
   const Program& program_;
   std::int32_t steps_;
+  Contention contention_;
+  Transfers transfers_;
+  std::vector<Flight> flights_;                  ///< by meeting
+  std::vector<std::vector<double>> link_bytes_;  ///< [step][link]
   std::vector<UnrolledTemplate> lists_;
   std::vector<std::vector<Factors>> factors_;  ///< [step][factor set]
   std::vector<std::size_t> first_task_;        ///< per instance, into a step's log
@@ -108,7 +137,8 @@ class EventRun {
   std::vector<std::int32_t> receiving_;        ///< per instance and task: step it waits in, or -1
   std::vector<std::vector<StreamHead>> heads_;
   std::map<MeetingKey, std::vector<Member>> gathering_;
-  std::vector<std::vector<Member>> meetings_;
+  std::vector<std::vector<Member>> meetings_;  ///< under way
+  std::vector<std::size_t> free_meetings_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
   std::int64_t now_ = 0;
   std::int64_t sequence_ = 0;

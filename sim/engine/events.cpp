@@ -5,6 +5,8 @@
 #include "sim/engine/steady.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 namespace foretrain {
 namespace {
@@ -107,46 +109,103 @@ void note_spans(const EventRun& run,
   }
 }
 
-/// Steps before the state repeats (at most the limit), all at base factors; 0: a deadlock, told by
-/// `deadlock`. Few steps are tried first: most programs settle at once.
-int steps_to_settle(const Program& program, int limit, Deadlock& deadlock) {
-  for (int tried = std::min(limit, 3);; tried = limit) {
-    EventRun cold(program, tried, tried);
-    if (!cold.run()) {
-      deadlock = describe_deadlock(program, cold.progress());
-      return 0;
+/// Where links are shared, a step's last transfers are slowed by those of the step after: one more
+/// runs behind those that are looked at.
+int steps_behind(const Program& program) {
+  return program.shares_links() ? 1 : 0;
+}
+
+bool has_windows(const Program& program) {
+  return std::any_of(program.factor_sets.begin(),
+                     program.factor_sets.end(),
+                     [](const FactorSet& set) { return !set.windows.empty(); });
+}
+
+/// Steps of a run before its state repeats; 0: not within `most`. At `limit` measuring starts in
+/// any case.
+int settled_after(const Program& program, const EventRun& run, int most, int limit) {
+  WarmUp warm_up(limit);
+  while (warm_up.steps() < most) {
+    if (warm_up.settled(carried_state(program, run, warm_up.steps()))) {
+      return warm_up.steps();
     }
-    WarmUp warm_up(limit);
-    while (warm_up.steps() < tried) {
-      if (warm_up.settled(carried_state(program, cold, warm_up.steps()))) {
-        return warm_up.steps();
-      }
+  }
+  return 0;
+}
+
+/// A run from a cold start and where its measured steps begin.
+struct Measured {
+  std::unique_ptr<EventRun> run;
+  int first = 0;
+};
+
+/// Few warm-up steps are tried first: most programs settle at once. Only when it is known how many
+/// there are it is known which steps the factor windows fall on: those run again. Unset: deadlock.
+Measured measure(const Program& program, int limit, int measured_steps, Deadlock& deadlock) {
+  const int behind = steps_behind(program);
+  for (int tried = std::min(limit, 3);; tried = limit) {
+    const int steps = tried + measured_steps + behind;
+    auto run = std::make_unique<EventRun>(program, steps, steps);
+    if (!run->run()) {
+      deadlock = describe_deadlock(program, run->progress());
+      return {};
+    }
+    const int first = settled_after(program, *run, tried, limit);
+    if (first == 0) {
+      continue;
+    }
+    if (has_windows(program)) {
+      run = std::make_unique<EventRun>(program, first + measured_steps + behind, first);
+      run->run();
+    }
+    return {std::move(run), first};
+  }
+}
+
+/// The end of everything when one cold step runs alone.
+std::int64_t isolated_end(const Program& program, const EventRun& measured) {
+  if (!program.shares_links()) {
+    return latest_end(program, measured, 0);
+  }
+  EventRun cold(program, 1, 1);
+  cold.run();
+  return latest_end(program, cold, 0);
+}
+
+void note_link_bytes(const EventRun& run,
+                     std::int32_t first,
+                     std::int32_t steps,
+                     Timeline& timeline) {
+  timeline.link_bytes = run.link_bytes(first);
+  for (std::int32_t step = first + 1; step < steps; ++step) {
+    for (std::size_t link = 0; link < timeline.link_bytes.size(); ++link) {
+      timeline.link_bytes[link] += run.link_bytes(step)[link];
     }
   }
 }
 
 }  // namespace
 
-/// Twice from a cold start: once to see when the carried state repeats, once to measure from there;
-/// only then it is known which steps the factor windows fall on.
 RunResult run_events(const Program& program, const RunOptions& options) {
   Deadlock deadlock;
-  const std::int32_t first = steps_to_settle(program, std::max(1, options.warm_up_limit), deadlock);
-  if (first == 0) {
+  const Measured measured =
+      measure(program, std::max(1, options.warm_up_limit), options.measured_steps, deadlock);
+  if (!measured.run) {
     return deadlock;
   }
+  const EventRun& run = *measured.run;
+  const std::int32_t first = measured.first;
   const std::int32_t steps = first + options.measured_steps;
-  EventRun measured(program, steps, first);
-  measured.run();
   Timeline timeline;
-  timeline.isolated_end = instant(latest_end(program, measured, 0));
-  note_steps(program, measured, first, steps, timeline);
+  timeline.isolated_end = instant(isolated_end(program, run));
+  note_steps(program, run, first, steps, timeline);
+  note_link_bytes(run, first, steps, timeline);
   for (std::int32_t i = 0; i < instances_of(program); ++i) {
-    timeline.accounts.push_back(account_of(program, measured, i, first, steps));
-    timeline.tasks += static_cast<std::int64_t>(measured.list_of(i).tasks.size()) * steps;
+    timeline.accounts.push_back(account_of(program, run, i, first, steps));
+    timeline.tasks += static_cast<std::int64_t>(run.list_of(i).tasks.size()) * steps;
   }
   for (const std::int32_t instance : options.recorded_instances) {
-    note_spans(measured, instance, first, steps, timeline);
+    note_spans(run, instance, first, steps, timeline);
   }
   return timeline;
 }

@@ -12,7 +12,8 @@ void make_cohorts(const Program& program, ProgramPlan& plan) {
   for (const Instance& instance : program.instances) {
     templates.push_back(instance.template_index);
   }
-  const std::vector<std::int32_t> classes = stable_partition(program, std::move(templates));
+  const std::vector<std::int32_t> classes =
+      stable_partition(program, std::move(templates)).instances;
   plan.place.resize(program.instances.size());
   for (std::size_t i = 0; i < program.instances.size(); ++i) {
     const std::int32_t own = classes[i];

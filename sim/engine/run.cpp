@@ -1,4 +1,5 @@
 #include "foretrain/engine.h"
+#include "sim/base/check.h"
 #include "sim/engine/dataflow.h"
 #include "sim/engine/deadlock.h"
 #include "sim/engine/evaluators.h"
@@ -50,8 +51,10 @@ RunResult run_dataflow(const Program& program, const RunOptions& options) {
 }
 
 RunResult run(const Program& program, const RunOptions& options) {
-  RunResult result = options.evaluator == Evaluator::kEvent ? run_events(program, options)
-                                                            : run_dataflow(program, options);
+  FORETRAIN_CHECK(options.evaluator != Evaluator::kDataflow || !program.shares_links(),
+                  "rates that depend on who is active are no recurrence");
+  const bool events = options.evaluator == Evaluator::kEvent || program.shares_links();
+  RunResult result = events ? run_events(program, options) : run_dataflow(program, options);
   if (auto* timeline = std::get_if<Timeline>(&result)) {
     const auto key = [](const Span& span) {
       return std::tuple(span.instance, span.start, span.step, span.call, span.task);

@@ -4,6 +4,7 @@
 #include "sim/lower/buckets.h"
 #include "sim/lower/chunk_costs.h"
 #include "sim/lower/placement.h"
+#include "sim/lower/shared_paths.h"
 #include "sim/lower/stage_blocks.h"
 #include "sim/lower/stage_template.h"
 #include "sim/program/faults.h"
@@ -193,6 +194,9 @@ Expected<Lowered> lower(const Scenario& scenario) {
   }
   lowered.chunk_costs = chunk_costs(inputs);
   add_instances(*places, lowered.program);
+  if (scenario.network.mode == "flow") {
+    add_shared_paths(scenario, *topology, prices.links(), lowered.program);
+  }
   apply_perturbations(scenario, -1, lowered.program);
 
   StepFacts& facts = lowered.facts;

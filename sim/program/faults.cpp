@@ -217,6 +217,7 @@ void find_index_faults(const Program& program, FaultList& faults) {
     check_instance(program, i, faults);
   }
   check_groups(program, faults);
+  find_link_faults(program, faults);
 }
 
 std::vector<std::string> program_faults(const Program& program) {

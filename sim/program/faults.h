@@ -48,6 +48,8 @@ class FaultList {
 
 /// Every index of the program points at something. The other checks rely on it.
 void find_index_faults(const Program& program, FaultList& faults);
+/// Links and paths are of this program.
+void find_link_faults(const Program& program, FaultList& faults);
 /// Dependencies and streams of each template leave an order; memory balances; durations fit.
 void find_list_faults(const Program& program, FaultList& faults);
 /// Collectives and messages of the instances meet.

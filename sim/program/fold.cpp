@@ -1,4 +1,5 @@
 #include "foretrain/program.h"
+#include "sim/program/fold_links.h"
 #include "sim/program/interner.h"
 #include "sim/program/partition.h"
 
@@ -45,18 +46,24 @@ std::vector<bool> used_kinds(const Program& program, const std::vector<TemplateU
   return used;
 }
 
-/// One group per set of classes; every class of a set sees that one group.
-void fold_groups(const Program& full, FoldedProgram& folded) {
+/// One group per set of classes; every class of a set sees that one group. Which folded group each
+/// group became, [kind][group]; -1: none.
+std::vector<std::vector<std::int32_t>> fold_groups(const Program& full, FoldedProgram& folded) {
   const std::vector<TemplateUse> uses = template_uses(full);
   const std::vector<bool> used = used_kinds(full, uses);
   folded.program.groups.assign(full.groups.size(), {});
+  std::vector<std::vector<std::int32_t>> became;
+  for (const auto& groups : full.groups) {
+    became.emplace_back(groups.size(), -1);
+  }
   std::vector<std::int32_t> key;
   for (std::size_t kind = 0; kind < full.groups.size(); ++kind) {
     if (!used[kind]) {
       continue;
     }
     Interner ids;
-    for (const auto& members : full.groups[kind]) {
+    for (std::size_t at = 0; at < full.groups[kind].size(); ++at) {
+      const std::vector<std::int32_t>& members = full.groups[kind][at];
       if (members.empty() || !uses[full.instances[members.front()].template_index].kinds[kind]) {
         continue;
       }
@@ -68,6 +75,7 @@ void fold_groups(const Program& full, FoldedProgram& folded) {
       key.erase(std::unique(key.begin(), key.end()), key.end());
       const std::int32_t known = ids.size();
       const std::int32_t group = ids.intern(key);
+      became[kind][at] = group;
       if (group < known) {
         continue;
       }
@@ -77,6 +85,7 @@ void fold_groups(const Program& full, FoldedProgram& folded) {
       }
     }
   }
+  return became;
 }
 
 }  // namespace
@@ -90,7 +99,8 @@ FoldedProgram fold(const Program& program) {
         instance.template_index, sets[instance.factor_set], instance.mark};
     colours.push_back(ids.intern(key));
   }
-  FoldedProgram folded{program, stable_partition(program, std::move(colours))};
+  Partition classes_of = stable_partition(program, std::move(colours));
+  FoldedProgram folded{program, std::move(classes_of.instances)};
   folded.program.instances.clear();
   for (std::size_t i = 0; i < program.instances.size(); ++i) {
     const Instance& instance = program.instances[i];
@@ -103,11 +113,13 @@ FoldedProgram fold(const Program& program) {
     }
     classes.push_back(instance);
     classes.back().groups.assign(instance.groups.size(), -1);
+    classes.back().paths = {};
     for (std::int32_t& peer : classes.back().peers) {
       peer = peer < 0 ? -1 : folded.class_of[peer];
     }
   }
-  fold_groups(program, folded);
+  const std::vector<std::vector<std::int32_t>> became = fold_groups(program, folded);
+  fold_links(program, classes_of.links, became, folded);
   return folded;
 }
 

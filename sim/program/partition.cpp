@@ -3,6 +3,7 @@
 #include "sim/program/interner.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace foretrain {
@@ -21,23 +22,32 @@ TemplateUse block_use(const Program& program, const Block& block) {
   return use;
 }
 
+void push_bits(double value, std::vector<std::int32_t>& key) {
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  key.push_back(static_cast<std::int32_t>(bits >> 32));
+  key.push_back(static_cast<std::int32_t>(bits & 0xffffffff));
+}
+
 class Refinement {
  public:
   Refinement(const Program& program, std::vector<std::int32_t> colours)
       : program_(program), uses_(template_uses(program)), colours_(std::move(colours)) {}
 
-  std::vector<std::int32_t> stable() {
+  Partition stable() {
     std::int32_t count = renumber();
-    const auto instances = static_cast<std::int32_t>(colours_.size());
-    while (count < instances) {
+    colour_links_by_capacity();
+    const auto all = static_cast<std::int32_t>(colours_.size() + program_.links.size());
+    while (count < all) {
       colour_groups();
-      const std::int32_t refined = colour_instances();
+      colour_sends();
+      const std::int32_t links = colour_links();
+      const std::int32_t refined = colour_instances() + links;
       if (refined == count) {
         break;
       }
       count = refined;
     }
-    return std::move(colours_);
+    return {std::move(colours_), std::move(link_colours_)};
   }
 
  private:
@@ -66,9 +76,104 @@ class Refinement {
         }
         std::sort(key.begin(), key.end());
         key.erase(std::unique(key.begin(), key.end()), key.end());
+        if (!program_.group_paths.empty() && !program_.group_paths[kind].empty()) {
+          key.push_back(-1 - static_cast<std::int32_t>(kind));
+          push_path(program_.group_paths[kind][group], key);
+        }
         group_colours_[kind][group] = ids_.intern(key);
       }
     }
+  }
+
+  /// A path's colour: its links' colours with their weights, and its limit.
+  void push_path(const SharedPath& path, std::vector<std::int32_t>& key) {
+    std::vector<std::pair<std::int32_t, double>> uses;
+    for (const LinkUse& use : path.uses) {
+      uses.emplace_back(link_colours_[use.link], use.weight);
+    }
+    std::sort(uses.begin(), uses.end());
+    key.push_back(-1);
+    for (const auto& [colour, weight] : uses) {
+      key.push_back(colour);
+      push_bits(weight, key);
+    }
+    push_bits(path.limit, key);
+  }
+
+  /// Numbers of their own beside the groups'.
+  void colour_sends() {
+    if (!program_.shares_links()) {
+      return;
+    }
+    send_colours_.resize(colours_.size());
+    std::vector<std::int32_t> key;
+    for (std::size_t i = 0; i < colours_.size(); ++i) {
+      const Instance& instance = program_.instances[i];
+      for (int slot = 0; slot < kPeerSlots; ++slot) {
+        key = {-2 - slot, colours_[i]};
+        push_path(instance.paths[slot], key);
+        send_colours_[i][slot] = ids_.intern(key);
+      }
+    }
+  }
+
+  void colour_links_by_capacity() {
+    Interner ids;
+    std::vector<std::int32_t> key;
+    for (const SharedLink& link : program_.links) {
+      key.clear();
+      push_bits(link.capacity, key);
+      link_colours_.push_back(ids.intern(key));
+    }
+  }
+
+  /// Transfers over each link: their colours and weights.
+  using Carried = std::vector<std::vector<std::pair<std::int32_t, double>>>;
+  Carried transfers_by_link() const {
+    Carried carried(program_.links.size());
+    const auto add = [&carried](const SharedPath& path, std::int32_t colour) {
+      for (const LinkUse& use : path.uses) {
+        carried[use.link].emplace_back(colour, use.weight);
+      }
+    };
+    for (std::size_t kind = 0; kind < program_.group_paths.size(); ++kind) {
+      for (std::size_t group = 0; group < program_.group_paths[kind].size(); ++group) {
+        const std::int32_t first = program_.groups[kind][group].front();
+        if (uses_[program_.instances[first].template_index].kinds[kind]) {
+          add(program_.group_paths[kind][group], group_colours_[kind][group]);
+        }
+      }
+    }
+    for (std::size_t i = 0; i < program_.instances.size(); ++i) {
+      const Instance& instance = program_.instances[i];
+      for (int slot = 0; slot < kPeerSlots; ++slot) {
+        if (uses_[instance.template_index].slots[slot]) {
+          add(instance.paths[slot], send_colours_[i][slot]);
+        }
+      }
+    }
+    return carried;
+  }
+
+  std::int32_t colour_links() {
+    if (!program_.shares_links()) {
+      return 0;
+    }
+    Carried carried = transfers_by_link();
+    Interner ids;
+    std::vector<std::int32_t> next(link_colours_.size());
+    std::vector<std::int32_t> key;
+    for (std::size_t link = 0; link < next.size(); ++link) {
+      std::sort(carried[link].begin(), carried[link].end());
+      key.assign(1, link_colours_[link]);
+      for (const auto& [colour, weight] : carried[link]) {
+        key.push_back(colour);
+        push_bits(weight, key);
+      }
+      next[link] = ids.intern(key);
+    }
+    link_colours_ = std::move(next);
+    return ids.size();
   }
 
   std::int32_t colour_instances() {
@@ -86,6 +191,9 @@ class Refinement {
       for (int slot = 0; slot < kPeerSlots; ++slot) {
         const std::int32_t peer = use.slots[slot] ? instance.peers[slot] : -1;
         key.push_back(peer < 0 ? -1 : colours_[peer]);
+        if (program_.shares_links() && use.slots[slot]) {
+          key.push_back(send_colours_[i][slot]);
+        }
       }
       next[i] = ids_.intern(key);
     }
@@ -96,7 +204,9 @@ class Refinement {
   const Program& program_;
   std::vector<TemplateUse> uses_;
   std::vector<std::int32_t> colours_;
+  std::vector<std::int32_t> link_colours_;
   std::vector<std::vector<std::int32_t>> group_colours_;
+  std::vector<std::array<std::int32_t, kPeerSlots>> send_colours_;  ///< of paths to peers
   Interner ids_;
 };
 
@@ -128,8 +238,7 @@ std::vector<TemplateUse> template_uses(const Program& program) {
   return uses;
 }
 
-std::vector<std::int32_t> stable_partition(const Program& program,
-                                           std::vector<std::int32_t> colours) {
+Partition stable_partition(const Program& program, std::vector<std::int32_t> colours) {
   return Refinement(program, std::move(colours)).stable();
 }
 

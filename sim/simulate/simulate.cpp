@@ -146,6 +146,11 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
   if (std::vector<Diagnostic> refused = not_simulated(scenario); !refused.empty()) {
     return refuse(std::move(refused));
   }
+  if (options.evaluator == Evaluator::kDataflow && scenario.network.mode == "flow") {
+    return refuse(Diagnostic{"/network/mode",
+                             "the dataflow evaluator cannot share links between transfers",
+                             "evaluator auto or event, or network mode \"analytic\""});
+  }
   Expected<Lowered> lowered = lower(scenario);
   if (!lowered) {
     return tl::unexpected(std::move(lowered.error()));
@@ -195,7 +200,9 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
     }
   }
   SimulationFacts& facts = report.simulation;
-  facts.evaluator = options.evaluator == Evaluator::kEvent ? "event" : "dataflow";
+  facts.evaluator = options.evaluator == Evaluator::kEvent || simulation.program.shares_links()
+                        ? "event"
+                        : "dataflow";
   facts.ranks_total = scenario.cluster.gpus;
   facts.ranks_simulated = static_cast<std::int64_t>(simulation.program.instances.size());
   facts.tasks = simulation.timeline.tasks;

@@ -70,10 +70,6 @@ void software(const Scenario& scenario, Refusals& refusals) {
                 "/overlap/tp",
                 "overlapped tensor-parallel communication",
                 "false is simulated");
-  refusals.when(scenario.network.mode != "analytic",
-                "/network/mode",
-                "network mode \"" + scenario.network.mode + "\"",
-                "\"analytic\" is simulated");
   refusals.when(scenario.network.routing != "destination",
                 "/network/routing",
                 "routing \"" + scenario.network.routing + "\"",
