@@ -13,7 +13,7 @@ namespace foretrain {
 enum class Evaluator { kAuto, kEvent, kDataflow };
 
 struct RunOptions {
-  Evaluator evaluator = Evaluator::kAuto;  ///< kAuto: dataflow, unless links are shared
+  Evaluator evaluator = Evaluator::kAuto;  ///< kAuto: dataflow; by events if links are shared
   int measured_steps = 1;
   /// Steps run before measuring starts. The run is extended until the carried state (every stream
   /// clock relative to the step end) repeats, at most `warm_up_limit` steps.
@@ -21,8 +21,7 @@ struct RunOptions {
   std::vector<std::int32_t> recorded_instances;  ///< whose spans to keep
 };
 
-/// A program that shares links runs by events alone. Never throws on a sound program; a program
-/// that blocks is a Deadlock, not an error.
+/// Never throws on a sound program; a program that blocks is a Deadlock, not an error.
 RunResult run(const Program& program, const RunOptions& options);
 
 }  // namespace foretrain

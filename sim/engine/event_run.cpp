@@ -64,6 +64,7 @@ EventRun::EventRun(const Program& program, std::int32_t steps, std::int64_t firs
   heads_.assign(program.instances.size(), std::vector<StreamHead>(program.streams.size()));
   is_touched_.assign(program.instances.size(), false);
   left_ = static_cast<std::int64_t>(tasks) * steps;
+  know_lengths();
 }
 
 bool EventRun::run() {
@@ -202,12 +203,6 @@ std::int64_t EventRun::launch_time(std::int32_t instance,
   return base + (task.call->launch_offset + task.task->launch_offset).count();
 }
 
-std::int64_t EventRun::duration(const Member& member) const {
-  const Instance& instance = program_.instances[member.instance];
-  const Task& task = *list_of(member.instance).tasks[member.task].task;
-  return duration_of(task.work, factors_[member.step][instance.factor_set]).count();
-}
-
 void EventRun::start(const Member& member) {
   const Task& task = *list_of(member.instance).tasks[member.task].task;
   entry(member).start = now_;
@@ -220,7 +215,7 @@ void EventRun::start(const Member& member) {
                {member});
       break;
     case TaskKind::kLocal:
-      push({now_ + duration(member),
+      push({now_ + length(member).whole,
             EventKind::kTaskEnd,
             0,
             member.instance,
@@ -252,19 +247,27 @@ void EventRun::arrive(const Member& member) {
   const UnrolledTask& task = list_of(member.instance).tasks[member.task];
   const std::int32_t kind = task.task->group_kind;
   const std::int32_t group = program_.instances[member.instance].groups[kind];
+  if (program_.groups[kind][group].size() == 1) {
+    meet(kind, group, {member});
+    return;
+  }
   const MeetingKey key{kind, group, member.step, task.ordinal};
   std::vector<Member>& there = gathering_[key];
   there.push_back(member);
   if (there.size() < program_.groups[kind][group].size()) {
     return;
   }
+  std::vector<Member> members = std::move(there);
+  gathering_.erase(key);
+  meet(kind, group, std::move(members));
+}
+
+void EventRun::meet(std::int32_t kind, std::int32_t group, std::vector<Member> members) {
   Length longest;
-  for (const Member& one : there) {
+  for (const Member& one : members) {
     longest = std::max(longest, length(one));
     entry(one).begin = now_;
   }
-  std::vector<Member> members = std::move(there);
-  gathering_.erase(key);
   const bool alone = program_.group_paths.empty() || program_.group_paths[kind].empty();
   transfer(longest,
            alone ? nullptr : &program_.group_paths[kind][group],
@@ -307,12 +310,35 @@ void EventRun::count_bytes(const SharedPath& path, std::int32_t step, std::int64
 
 EventRun::Length EventRun::length(const Member& member) const {
   const Instance& instance = program_.instances[member.instance];
-  const Task& task = *list_of(member.instance).tasks[member.task].task;
+  const std::vector<Length>& known = lengths_[instance.template_index][instance.factor_set];
+  if (!known.empty()) {
+    return known[member.task];
+  }
+  return length_of(*list_of(member.instance).tasks[member.task].task,
+                   factors_[member.step][instance.factor_set]);
+}
+
+EventRun::Length EventRun::length_of(const Task& task, const Factors& factors) {
   Work latency{};
   constexpr auto kLatency = static_cast<std::size_t>(Resource::kLatency);
   latency[kLatency] = task.work[kLatency];
-  const Factors& factors = factors_[member.step][instance.factor_set];
   return {duration_of(task.work, factors).count(), duration_of(latency, factors).count()};
+}
+
+/// Of every task that some instance runs at factors that never change.
+void EventRun::know_lengths() {
+  const std::size_t sets = program_.factor_sets.size();
+  lengths_.assign(lists_.size(), std::vector<std::vector<Length>>(sets));
+  for (const Instance& instance : program_.instances) {
+    const FactorSet& set = program_.factor_sets[instance.factor_set];
+    std::vector<Length>& known = lengths_[instance.template_index][instance.factor_set];
+    if (!set.windows.empty() || !known.empty()) {
+      continue;
+    }
+    for (const UnrolledTask& task : lists_[instance.template_index].tasks) {
+      known.push_back(length_of(*task.task, set.base));
+    }
+  }
 }
 
 void EventRun::complete(const Member& member) {

@@ -115,10 +115,12 @@ class EventRun {
                 std::vector<Member> members);
   void complete_all(std::size_t meeting);
   void count_bytes(const SharedPath& path, std::int32_t step, std::int64_t alone);
+  void meet(std::int32_t kind, std::int32_t group, std::vector<Member> members);
+  void know_lengths();
+  static Length length_of(const Task& task, const Factors& factors);
   Length length(const Member& member) const;
   void complete(const Member& member);
   void touch(std::int32_t instance);
-  std::int64_t duration(const Member& member) const;
   Executed& entry(const Member& member) {
     return log_[member.step][first_task_[member.instance] + member.task];
   }
@@ -130,11 +132,12 @@ class EventRun {
   std::vector<Flight> flights_;                  ///< by meeting
   std::vector<std::vector<double>> link_bytes_;  ///< [step][link]
   std::vector<UnrolledTemplate> lists_;
-  std::vector<std::vector<Factors>> factors_;  ///< [step][factor set]
-  std::vector<std::size_t> first_task_;        ///< per instance, into a step's log
-  std::vector<std::vector<Executed>> log_;     ///< per step
-  std::vector<std::int32_t> done_;             ///< per instance and task: steps done
-  std::vector<std::int32_t> receiving_;        ///< per instance and task: step it waits in, or -1
+  std::vector<std::vector<Factors>> factors_;              ///< [step][factor set]
+  std::vector<std::vector<std::vector<Length>>> lengths_;  ///< [template][factor set][task]
+  std::vector<std::size_t> first_task_;                    ///< per instance, into a step's log
+  std::vector<std::vector<Executed>> log_;                 ///< per step
+  std::vector<std::int32_t> done_;                         ///< per instance and task: steps done
+  std::vector<std::int32_t> receiving_;  ///< per instance and task: step it waits in, or -1
   std::vector<std::vector<StreamHead>> heads_;
   std::map<MeetingKey, std::vector<Member>> gathering_;
   std::vector<std::vector<Member>> meetings_;  ///< under way

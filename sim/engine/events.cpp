@@ -134,14 +134,14 @@ int settled_after(const Program& program, const EventRun& run, int most, int lim
 }
 
 /// A run from a cold start and where its measured steps begin.
-struct Measured {
+struct MeasuredRun {
   std::unique_ptr<EventRun> run;
   int first = 0;
 };
 
 /// Few warm-up steps are tried first: most programs settle at once. Only when it is known how many
 /// there are it is known which steps the factor windows fall on: those run again. Unset: deadlock.
-Measured measure(const Program& program, int limit, int measured_steps, Deadlock& deadlock) {
+MeasuredRun measure(const Program& program, int limit, int measured_steps, Deadlock& deadlock) {
   const int behind = steps_behind(program);
   for (int tried = std::min(limit, 3);; tried = limit) {
     const int steps = tried + measured_steps + behind;
@@ -188,7 +188,7 @@ void note_link_bytes(const EventRun& run,
 
 RunResult run_events(const Program& program, const RunOptions& options) {
   Deadlock deadlock;
-  const Measured measured =
+  const MeasuredRun measured =
       measure(program, std::max(1, options.warm_up_limit), options.measured_steps, deadlock);
   if (!measured.run) {
     return deadlock;

@@ -194,9 +194,7 @@ Expected<Lowered> lower(const Scenario& scenario) {
   }
   lowered.chunk_costs = chunk_costs(inputs);
   add_instances(*places, lowered.program);
-  if (scenario.network.mode == "flow") {
-    add_shared_paths(scenario, *topology, prices.links(), lowered.program);
-  }
+  add_shared_paths(scenario, *topology, prices.links(), lowered.program);
   apply_perturbations(scenario, -1, lowered.program);
 
   StepFacts& facts = lowered.facts;

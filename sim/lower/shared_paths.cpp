@@ -171,7 +171,9 @@ void add_shared_paths(const Scenario& scenario,
                       const Topology& topology,
                       const LinkModel& model,
                       Program& program) {
-  Paths(scenario, topology, model, program).add();
+  if (scenario.network.mode == "flow") {
+    Paths(scenario, topology, model, program).add();
+  }
 }
 
 }  // namespace foretrain

@@ -181,4 +181,23 @@ void add_words(const Scenario& scenario, const Lowered& lowered, StepReport& rep
   }
 }
 
+void add_flow_words(const Program& program, const Timeline& timeline, StepReport& report) {
+  if (!program.shares_links()) {
+    return;
+  }
+  const double run = seconds(timeline.step_ends.back() - timeline.step_ends.front());
+  std::size_t fullest = 0;
+  const auto share = [&](std::size_t link) {
+    return timeline.link_bytes[link] / (program.links[link].capacity * run);
+  };
+  for (std::size_t link = 1; link < program.links.size(); ++link) {
+    fullest = share(link) > share(fullest) ? link : fullest;
+  }
+  const auto classes = static_cast<std::int64_t>(program.links.size());
+  report.notes.push_back("transfers share links max-min fairly; " + with_commas(classes) +
+                         (classes == 1 ? " class of links, " : " classes of links, ") +
+                         program.links[fullest].id + " the fullest at " + percent(share(fullest)) +
+                         " of the step");
+}
+
 }  // namespace foretrain

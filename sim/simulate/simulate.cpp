@@ -118,6 +118,21 @@ RunCount count_runs(const Scenario& scenario,
   return {options.progress, total};
 }
 
+std::vector<Diagnostic> refusals(const Scenario& scenario, const SimulateOptions& options) {
+  std::vector<Diagnostic> refused = not_simulated(scenario);
+  if (options.evaluator == Evaluator::kDataflow && scenario.network.mode == "flow") {
+    refused.push_back({"/network/mode",
+                       "the dataflow evaluator cannot share links between transfers",
+                       "evaluator auto or event, or network mode \"analytic\""});
+  }
+  return refused;
+}
+
+std::string evaluator_of(const SimulateOptions& options, const Program& program) {
+  const bool events = options.evaluator == Evaluator::kEvent || program.shares_links();
+  return events ? "event" : "dataflow";
+}
+
 /// What further runs tell about a step: its longest path, and what each perturbation costs.
 void explain(const Scenario& scenario,
              const Lowered& lowered,
@@ -143,13 +158,8 @@ std::string_view version() {
 
 Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& options) {
   const auto started = std::chrono::steady_clock::now();
-  if (std::vector<Diagnostic> refused = not_simulated(scenario); !refused.empty()) {
+  if (std::vector<Diagnostic> refused = refusals(scenario, options); !refused.empty()) {
     return refuse(std::move(refused));
-  }
-  if (options.evaluator == Evaluator::kDataflow && scenario.network.mode == "flow") {
-    return refuse(Diagnostic{"/network/mode",
-                             "the dataflow evaluator cannot share links between transfers",
-                             "evaluator auto or event, or network mode \"analytic\""});
   }
   Expected<Lowered> lowered = lower(scenario);
   if (!lowered) {
@@ -200,9 +210,7 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
     }
   }
   SimulationFacts& facts = report.simulation;
-  facts.evaluator = options.evaluator == Evaluator::kEvent || simulation.program.shares_links()
-                        ? "event"
-                        : "dataflow";
+  facts.evaluator = evaluator_of(options, simulation.program);
   facts.ranks_total = scenario.cluster.gpus;
   facts.ranks_simulated = static_cast<std::int64_t>(simulation.program.instances.size());
   facts.tasks = simulation.timeline.tasks;

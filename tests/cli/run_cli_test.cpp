@@ -95,7 +95,7 @@ TEST(RunCommand, WhatIsNotBuiltIsRefusedByName) {
            {R"('schedule={"name":"seq1f1b","slices":2}' --set parallelism.cp=2)",
             "/schedule/slices",
             "slices with context parallelism"},
-           {"network.mode=flow", "/network/mode", "flow"},
+           {"network.mode=flow --evaluator dataflow", "/network/mode", "dataflow"},
            {"overlap.tp=true", "/overlap/tp", "overlapped tensor-parallel"}}) {
     const std::string line = "llama3-8b-8 --set " + refusal.set;
     const json answer = result(line, 2);

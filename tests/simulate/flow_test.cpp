@@ -1,0 +1,136 @@
+#include "tests/support/scenarios.h"
+
+#include "foretrain/topology.h"
+
+#include <cstdint>
+#include <string>
+
+#include <gtest/gtest.h>
+
+/// Network mode "flow": transfers slow each other where they share a link, and nowhere else.
+namespace foretrain {
+namespace {
+
+using test::TinyScenario;
+
+constexpr const char* kFlow = R"(, "network": {"mode": "flow"})";
+
+TinyScenario in_flow_mode(TinyScenario tiny) {
+  tiny.more += kFlow;
+  return tiny;
+}
+
+void expect_equal(const TinyScenario& tiny, const std::string& what) {
+  SCOPED_TRACE(what);
+  const StepReport analytic = tiny.run().report;
+  const StepReport flow = in_flow_mode(tiny).run().report;
+  EXPECT_EQ(analytic.step_time, flow.step_time);
+  EXPECT_EQ(analytic.isolated_step, flow.isolated_step);
+  for (const BreakdownPart& part : breakdown_parts()) {
+    EXPECT_EQ(analytic.breakdown.*part.member, flow.breakdown.*part.member) << part.key;
+  }
+  const bool shares = tiny.costs.find("free") == std::string::npos;
+  EXPECT_EQ(flow.simulation.evaluator, shares ? "event" : "dataflow");
+}
+
+TEST(FlowMode, IsTheAnalyticStepWhereNothingIsShared) {
+  TinyScenario tiny;
+  expect_equal(tiny, "dp alone in a node");
+  tiny.tp = 8;
+  expect_equal(tiny, "tp alone in a node");
+  tiny.gpus = 16;
+  expect_equal(tiny, "tp in nodes, dp between them");
+  tiny.pp = 2;
+  expect_equal(tiny, "tp in nodes, pp between them");
+  tiny.schedule = "zb-h1";
+  expect_equal(tiny, "split backwards");
+  tiny = {};
+  tiny.costs = R"({"model": "constant", "communication": "free"})";
+  tiny.gpus = 16;
+  tiny.pp = 2;
+  expect_equal(tiny, "free communication");
+}
+
+/// dp and pp both leave the node by the same NICs; reductions run under the last backwards.
+TinyScenario crowded() {
+  TinyScenario tiny;
+  tiny.gpus = 32;
+  tiny.tp = 8;
+  tiny.pp = 2;
+  tiny.batch = 16;
+  tiny.layers = 16;
+  return tiny;
+}
+
+TEST(FlowMode, ReductionsAndMessagesOfOneNicSlowEachOther) {
+  const StepReport analytic = crowded().run().report;
+  const Simulation flow = in_flow_mode(crowded()).run();
+  EXPECT_GT(flow.report.step_time, analytic.step_time);
+  // What is sent does not change, and no link carries more than it can.
+  ASSERT_EQ(flow.report.network.size(), analytic.network.size());
+  for (std::size_t row = 0; row < analytic.network.size(); ++row) {
+    EXPECT_EQ(flow.report.network[row].bytes, analytic.network[row].bytes);
+  }
+  const double step = seconds(flow.report.step_time);
+  ASSERT_EQ(flow.timeline.link_bytes.size(), flow.program.links.size());
+  for (std::size_t link = 0; link < flow.program.links.size(); ++link) {
+    EXPECT_GT(flow.timeline.link_bytes[link], 0.0) << flow.program.links[link].id;
+    EXPECT_LE(flow.timeline.link_bytes[link], flow.program.links[link].capacity * step)
+        << flow.program.links[link].id;
+  }
+}
+
+TEST(FlowMode, EveryRankAloneIsWhatItsClassIs) {
+  SimulateOptions all;
+  all.all_ranks = true;
+  for (const std::int64_t pp : {1, 2, 4}) {
+    TinyScenario tiny = in_flow_mode(crowded());
+    tiny.pp = pp;
+    const Simulation every = tiny.run(all);
+    const Simulation classes = tiny.run();
+    EXPECT_EQ(every.report.step_time, classes.report.step_time) << "pp " << pp;
+    EXPECT_EQ(every.report.isolated_step, classes.report.isolated_step) << "pp " << pp;
+    for (const BreakdownPart& part : breakdown_parts()) {
+      EXPECT_EQ(every.report.breakdown.*part.member, classes.report.breakdown.*part.member)
+          << part.key << ", pp " << pp;
+    }
+    EXPECT_LT(classes.program.instances.size(), every.program.instances.size());
+  }
+}
+
+TEST(FlowMode, TwoRunsGiveTheSameReport) {
+  const StepReport once = in_flow_mode(crowded()).run().report;
+  const StepReport again = in_flow_mode(crowded()).run().report;
+  EXPECT_EQ(once.step_time, again.step_time);
+  EXPECT_EQ(once.notes, again.notes);
+  ASSERT_EQ(once.critical_path.size(), again.critical_path.size());
+}
+
+TEST(FlowMode, RunsEveryQuestionOfAReport) {
+  TinyScenario tiny = in_flow_mode(crowded());
+  tiny.more += R"(, "perturbations": [{"kind": "slow_gpu", "ranks": [3], "factor": 1.5}])";
+  SimulateOptions options;
+  options.record = true;
+  options.steps = 2;
+  const Simulation simulation = tiny.run(options);
+  Duration sum{};
+  for (const BreakdownPart& part : breakdown_parts()) {
+    sum += simulation.report.breakdown.*part.member;
+  }
+  EXPECT_EQ(sum, simulation.report.step_time);
+  EXPECT_FALSE(simulation.report.critical_path.empty());
+  ASSERT_EQ(simulation.report.stragglers.size(), 1U);
+  EXPECT_GT(simulation.report.stragglers.front().cost.count(), 0);
+  EXPECT_FALSE(simulation.timeline.spans.empty());
+}
+
+TEST(FlowMode, DataflowIsRefused) {
+  SimulateOptions options;
+  options.evaluator = Evaluator::kDataflow;
+  const Expected<Simulation> refused = simulate(in_flow_mode(crowded()).read(), options);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().list.front().pointer, "/network/mode");
+}
+
+}  // namespace
+}  // namespace foretrain
