@@ -14,10 +14,10 @@ constexpr const char* kDense = R"({"name": "dense", "model": "llama3-70b",
   "training": {"sequence_length": 8192, "global_batch_size": 512},
   "parallelism": {"tp": 8, "pp": 8, "sharding": "zero1"}, "network": {"mode": "flow"}})";
 
-constexpr const char* kExperts = R"({"name": "experts", "model": "qwen3-235b-a22b",
+constexpr const char* kExperts = R"({"name": "experts", "model": "mixtral-8x22b",
   "cluster": {"topology": "dgx-h100-ndr400", "gpus": 1024},
   "training": {"sequence_length": 4096, "global_batch_size": 1024},
-  "parallelism": {"tp": 4, "pp": 8, "ep": 32, "sharding": "zero1"}, "network": {"mode": "flow"}})";
+  "parallelism": {"tp": 4, "pp": 8, "ep": 8, "sharding": "zero1"}, "network": {"mode": "flow"}})";
 
 void BM_FlowStep(benchmark::State& state, const char* text) {
   const Expected<Scenario> scenario = parse_scenario(text);
@@ -36,7 +36,7 @@ void BM_FlowStep(benchmark::State& state, const char* text) {
       benchmark::Counter(static_cast<double>(tasks), benchmark::Counter::kIsRate);
 }
 BENCHMARK_CAPTURE(BM_FlowStep, llama3_70b, kDense)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(BM_FlowStep, qwen3_235b, kExperts)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_FlowStep, mixtral_8x22b, kExperts)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace foretrain
