@@ -160,13 +160,17 @@ void EventRun::touch(std::int32_t instance) {
 
 void EventRun::try_start(std::int32_t instance, std::int32_t stream) {
   StreamHead& head = heads_[instance][stream];
+  if (head.busy || head.launch_scheduled || head.step == steps_ || still_unmet(instance, head)) {
+    return;
+  }
   const std::vector<std::int32_t>& order = list_of(instance).streams[stream];
-  if (head.busy || head.launch_scheduled || order.empty() || head.step == steps_) {
+  if (order.empty()) {
     return;
   }
   const std::int32_t index = order[head.position];
   const UnrolledTask& task = list_of(instance).tasks[index];
-  if (!dependencies_done(instance, head.step, task)) {
+  head.unmet = unmet_dependency(instance, head.step, task);
+  if (head.unmet.producer >= 0) {
     return;
   }
   const std::int64_t launch = launch_time(instance, head.step, task);
@@ -179,19 +183,19 @@ void EventRun::try_start(std::int32_t instance, std::int32_t stream) {
   start({instance, head.step, index});
 }
 
-bool EventRun::dependencies_done(std::int32_t instance,
-                                 std::int32_t step,
-                                 const UnrolledTask& task) const {
+EventRun::Unmet EventRun::unmet_dependency(std::int32_t instance,
+                                           std::int32_t step,
+                                           const UnrolledTask& task) const {
   const std::size_t first = first_task_[instance];
   for (const CallDependency& dependency : task.dependencies) {
     const std::int32_t needed = dependency.previous_step ? step : step + 1;
     if (done_[first + dependency.producer] < needed) {
-      return false;
+      return {dependency.producer, needed};
     }
   }
   const std::int32_t sync =
       program_.templates[program_.instances[instance].template_index].host_sync_task;
-  return sync < 0 || done_[first + sync] >= step;
+  return sync < 0 || done_[first + sync] >= step ? Unmet{} : Unmet{sync, step};
 }
 
 std::int64_t EventRun::launch_time(std::int32_t instance,

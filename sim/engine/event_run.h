@@ -71,8 +71,13 @@ class EventRun {
       return std::tie(time, kind, sequence) > std::tie(other.time, other.kind, other.sequence);
     }
   };
+  /// The first dependency found that is not done so often yet; -1: none.
+  struct Unmet {
+    std::int32_t producer = -1, needed = 0;
+  };
   struct StreamHead {
     std::int32_t step = 0, position = 0;
+    Unmet unmet;
     bool busy = false;
     bool launch_scheduled = false;
   };
@@ -102,7 +107,11 @@ class EventRun {
   void retire_instant();
   void start_what_can_start();
   void try_start(std::int32_t instance, std::int32_t stream);
-  bool dependencies_done(std::int32_t instance, std::int32_t step, const UnrolledTask& task) const;
+  Unmet unmet_dependency(std::int32_t instance, std::int32_t step, const UnrolledTask& task) const;
+  bool still_unmet(std::int32_t instance, const StreamHead& head) const {
+    return head.unmet.producer >= 0 &&
+           done_[first_task_[instance] + head.unmet.producer] < head.unmet.needed;
+  }
   std::int64_t launch_time(std::int32_t instance,
                            std::int32_t step,
                            const UnrolledTask& task) const;

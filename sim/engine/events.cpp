@@ -5,6 +5,7 @@
 #include "sim/engine/steady.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -143,7 +144,7 @@ struct MeasuredRun {
 /// there are it is known which steps the factor windows fall on: those run again. Unset: deadlock.
 MeasuredRun measure(const Program& program, int limit, int measured_steps, Deadlock& deadlock) {
   const int behind = steps_behind(program);
-  for (int tried = std::min(limit, 3);; tried = limit) {
+  for (int tried = std::min(limit, 2);; tried = std::min(limit, 2 * tried)) {
     const int steps = tried + measured_steps + behind;
     auto run = std::make_unique<EventRun>(program, steps, steps);
     if (!run->run()) {
@@ -162,10 +163,26 @@ MeasuredRun measure(const Program& program, int limit, int measured_steps, Deadl
   }
 }
 
+/// When the first transfer of a step begins.
+std::int64_t first_transfer(const Program& program, const EventRun& run, std::int32_t step) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (std::int32_t i = 0; i < instances_of(program); ++i) {
+    const UnrolledTemplate& list = run.list_of(i);
+    for (std::size_t t = 0; t < list.tasks.size(); ++t) {
+      const TaskKind kind = list.tasks[t].task->kind;
+      if (kind == TaskKind::kCollective || kind == TaskKind::kSend) {
+        first = std::min(first, run.executed(step, i, static_cast<std::int32_t>(t)).begin);
+      }
+    }
+  }
+  return first;
+}
+
 /// The end of everything when one cold step runs alone.
 std::int64_t isolated_end(const Program& program, const EventRun& measured) {
-  if (!program.shares_links()) {
-    return latest_end(program, measured, 0);
+  const std::int64_t latest = latest_end(program, measured, 0);
+  if (!program.shares_links() || first_transfer(program, measured, 1) >= latest) {
+    return latest;
   }
   EventRun cold(program, 1, 1);
   cold.run();
