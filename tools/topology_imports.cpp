@@ -1,6 +1,7 @@
 #include "tools/topology_imports.h"
 
 #include "tools/fabric_text.h"
+#include "tools/node_text.h"
 #include "tools/output.h"
 
 #include "foretrain/imports.h"
@@ -54,7 +55,7 @@ std::vector<Diagnostic> cluster_options(const ImportRequest& request, const std:
     faults.push_back({"/gpus", what + " is what it is: --gpus builds clusters", hint});
   }
   if (request.path_given) {
-    faults.push_back({"/path", what + " has no ranks: --path goes from GPU to GPU", hint});
+    faults.push_back({"/path", what + " is no cluster: --path goes from rank to rank", hint});
   }
   return faults;
 }
@@ -72,6 +73,44 @@ int tell_fabric(const FabricDiscovery& discovery, const ImportRequest& request) 
                       request.dot ? fabric_dot(discovery, name) : fabric_text(discovery, name));
 }
 
+Json node_json(const NodeDescription& node, const ImportRequest& request) {
+  const NodeFigures figures = node_figures(node);
+  Json nearest = Json::array();
+  for (const NodeDescription::Gpu& gpu : node.gpus) {
+    nearest.push_back(gpu.nic < 0 ? Json()
+                                  : Json(node.nics[static_cast<std::size_t>(gpu.nic)].name));
+  }
+  Json result = {{"name", stem_of(request.name)},
+                 {"gpus", node.gpus.size()},
+                 {"nodes", 1},
+                 {"devices", figures.devices},
+                 {"links", figures.links},
+                 {"bisection_bandwidth", figures.bisection.bytes_per_second},
+                 {"path", Json::array()},
+                 {"interconnect", to_string(node.interconnect)},
+                 {"nvlinks_per_gpu", node.nvlinks_per_gpu()},
+                 {"nvlink_bandwidth", figures.nvlink.bytes_per_second},
+                 {"nics", node.nics.size()},
+                 {"nics_in_use", node.nics_in_use()},
+                 {"nic_of_gpu", std::move(nearest)}};
+  if (request.dot) {
+    result["dot"] = node_dot(node, stem_of(request.name));
+  }
+  return result;
+}
+
+int tell_node(const NodeDescription& node, const ImportRequest& request) {
+  if (std::vector<Diagnostic> faults = cluster_options(request, "a node"); !faults.empty()) {
+    return report_faults(
+        Faults{std::move(faults), FaultKind::kBadInput}, request.name, request.json_target);
+  }
+  if (!request.json_target.empty()) {
+    return write_json(request.json_target, node_json(node, request));
+  }
+  const std::string name = stem_of(request.name);
+  return write_output("-", request.dot ? node_dot(node, name) : node_text(node, name));
+}
+
 }  // namespace
 
 std::optional<int> topology_of_import(const ImportRequest& request) {
@@ -84,6 +123,9 @@ std::optional<int> topology_of_import(const ImportRequest& request) {
   }
   if (const auto* const fabric = std::get_if<FabricDiscovery>(&*import)) {
     return tell_fabric(*fabric, request);
+  }
+  if (const auto* const node = std::get_if<NodeDescription>(&*import)) {
+    return tell_node(*node, request);
   }
   return std::nullopt;
 }

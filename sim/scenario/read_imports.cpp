@@ -24,6 +24,12 @@ Expected<Import> read_import(const std::string& path) {
   if (is_ibnetdiscover(*text)) {
     return as_import(parse_ibnetdiscover(*text));
   }
+  if (is_nccl_topology(*text)) {
+    return as_import(parse_nccl_topology(*text));
+  }
+  if (is_topo_matrix(*text)) {
+    return as_import(parse_topo_matrix(*text));
+  }
   return Import();
 }
 

@@ -1,5 +1,6 @@
 #include "tests/support/command.h"
 #include "tests/support/fabric_text.h"
+#include "tests/support/node_text.h"
 
 #include <filesystem>
 #include <fstream>
@@ -84,6 +85,34 @@ TEST(TopologyImports, FaultsOfAFabric) {
   EXPECT_NE(cut["faults"][0]["message"].get<std::string>().find("line "), std::string::npos);
   EXPECT_EQ(run(testing::TempDir() + "no-such.out").code, 3);
   EXPECT_EQ(run(written("other.txt", "neither JSON nor any of the others\n")).code, 2);
+}
+
+// 8 GPUs with 18 links of 25 GB/s to switches, each beside a NIC of 400 Gb/s; four of them reach
+// the other four.
+TEST(TopologyImports, FieldsOfANode) {
+  const json node = result(written("node.xml", test::NcclText().text()));
+  EXPECT_EQ(node["name"], "imports_node");
+  EXPECT_EQ(node["gpus"], 8);
+  EXPECT_EQ(node["nodes"], 1);
+  EXPECT_EQ(node["devices"], 8 + 8 + 1);
+  EXPECT_EQ(node["links"], 2 * (8 + 8));
+  EXPECT_EQ(node["interconnect"], "nvswitch");
+  EXPECT_EQ(node["nvlink_bandwidth"], 450'000'000'000);
+  EXPECT_EQ(node["bisection_bandwidth"], 4 * 450'000'000'000);
+  EXPECT_EQ(node["nics_in_use"], 8);
+  EXPECT_EQ(node["nic_of_gpu"][5], "mlx5_5");
+}
+
+TEST(TopologyImports, TextAndDotOfANode) {
+  const std::string mesh = written("mesh.txt", test::matrix(4, "NV4", 1).text());
+  const Outcome text = run(mesh);
+  EXPECT_EQ(text.code, 0);
+  for (const char* part : {"NVLink from GPU to GPU, 12 links", "1 NIC, 1 nearest", "mlx5_4"}) {
+    EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
+  }
+  EXPECT_NE(run(mesh + " --dot").out.find("gpu0 -- gpu3 [label=\"NV4\"]"), std::string::npos);
+  EXPECT_EQ(result(mesh)["links"], 4 * 3 + 4 * 2);
+  EXPECT_EQ(result(mesh + " --path 0 1", 2)["faults"][0]["pointer"], "/path");
 }
 
 }  // namespace

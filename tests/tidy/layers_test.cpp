@@ -66,6 +66,7 @@ const std::map<std::string, std::string>& public_headers() {
       {"flow", "flow"},
       {"discovered_fabric", "discover"},
       {"discover", "discover"},
+      {"node_description", "discover"},
       {"imports", "scenario"},
       {"schedule", "schedule"},
       {"program", "program"},
