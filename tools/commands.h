@@ -7,6 +7,7 @@ namespace foretrain {
 int cmd_check(int argc, char** argv);
 int cmd_compare(int argc, char** argv);
 int cmd_estimate(int argc, char** argv);
+int cmd_flows(int argc, char** argv);
 int cmd_mesh(int argc, char** argv);
 int cmd_plan(int argc, char** argv);
 int cmd_run(int argc, char** argv);

@@ -30,7 +30,7 @@ constexpr Command kCommands[] = {
     {"mesh", "ranks, coordinates, communication groups", &cmd_mesh},
     {"topology", "devices, links, routes and bisection bandwidth of a cluster", &cmd_topology},
     {"collective", "time of one collective operation", nullptr},
-    {"flows", "given flows on shared links: finish time of each", nullptr},
+    {"flows", "given flows on shared links: finish time of each", &cmd_flows},
     {"estimate", "the closed form, no simulation", &cmd_estimate},
     {"search", "every legal layout, ranked; the best simulated", &cmd_search},
     {"plan", "how to lay a model out on a cluster, step by step", &cmd_plan},

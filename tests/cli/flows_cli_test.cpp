@@ -1,0 +1,131 @@
+#include "tests/support/command.h"
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+/// Rule: `foretrain flows` shares links max-min fairly after each path's latency, prints the
+/// contract's fields, and names every fault of its file at once.
+namespace foretrain {
+namespace {
+
+using nlohmann::json;
+using test::Outcome;
+
+std::string file_with(const std::string& text) {
+  const std::string path = testing::TempDir() + "flows.json";
+  std::ofstream(path) << text;
+  return path;
+}
+
+Outcome run(const std::string& text, const std::string& options) {
+  return test::run_program("flows " + file_with(text) + " " + options + " 2>/dev/null");
+}
+
+json result(const std::vector<json>& flows, int code = 0, const std::string& more = "") {
+  const Outcome outcome =
+      run(json({{"flows", flows}}).dump(), "--topology dgx-h100-ndr400 --json - " + more);
+  EXPECT_EQ(outcome.code, code) << outcome.out;
+  return json::parse(outcome.out, nullptr, false);
+}
+
+json flow(const std::string& id, int source, int destination, const json& bytes) {
+  return {{"id", id}, {"source", source}, {"destination", destination}, {"bytes", bytes}};
+}
+
+// 50 GB over a NIC of 50 GB/s: one second after the latency of the path.
+TEST(FlowsCommand, OneFlowRunsAtTheLineRate) {
+  const json out = result({flow("a", 0, 8, "50 GB")});
+  ASSERT_EQ(out["flows"].size(), 1U);
+  const json& one = out["flows"][0];
+  EXPECT_EQ(one["id"], "a");
+  EXPECT_GT(one["latency_s"].get<double>(), 0.0);
+  EXPECT_NEAR(one["finish_s"].get<double>(), 1.0 + one["latency_s"].get<double>(), 2e-12);
+  EXPECT_EQ(one["path"].size(), 4U);
+  ASSERT_EQ(out["links"].size(), 4U) << "only links that are used";
+  for (const json& link : out["links"]) {
+    EXPECT_GE(link["bandwidth"].get<std::int64_t>(), 50'000'000'000);
+  }
+}
+
+// a and b share the NIC of gpu 0 for 2 x 25 GB at 25 GB/s each; then b has 25 GB left at 50 GB/s.
+TEST(FlowsCommand, TwoFlowsShareANicAndTheLongerSpeedsUp) {
+  const json out = result({flow("a", 0, 8, "25 GB"), flow("b", 0, 8, "50 GB")});
+  const double latency = out["flows"][0]["latency_s"].get<double>();
+  EXPECT_NEAR(out["flows"][0]["finish_s"].get<double>(), 1.0 + latency, 4e-12);
+  EXPECT_NEAR(out["flows"][1]["finish_s"].get<double>(), 1.5 + latency, 4e-12);
+}
+
+// b starts when half of a is over: 25 GB alone, 25 GB shared, and b's other half alone.
+TEST(FlowsCommand, AStartIsDelayedAndThenShares) {
+  json late = flow("b", 0, 8, "50 GB");
+  late["start"] = "500 ms";
+  const json out = result({flow("a", 0, 8, "50 GB"), late});
+  const double latency = out["flows"][0]["latency_s"].get<double>();
+  EXPECT_NEAR(out["flows"][0]["finish_s"].get<double>(), 1.5 + latency, 4e-12);
+  EXPECT_NEAR(out["flows"][1]["finish_s"].get<double>(), 2.0 + latency, 4e-12);
+}
+
+TEST(FlowsCommand, SizesAreBareOrWithAUnitAndMayBeNothing) {
+  const json out = result({flow("a", 0, 8, 1024), flow("b", 1, 9, "1 KiB"), flow("c", 2, 10, 0)});
+  EXPECT_EQ(out["flows"][0]["finish_s"], out["flows"][1]["finish_s"]);
+  EXPECT_EQ(out["flows"][2]["finish_s"], out["flows"][2]["latency_s"]);
+}
+
+// Flows on links of their own end as if they were alone.
+TEST(FlowsCommand, FlowsThatShareNothingDoNotSlowEachOther) {
+  const json alone = result({flow("a", 0, 8, "1 GB")});
+  const json both = result({flow("a", 0, 8, "1 GB"), flow("b", 1, 9, "1 GB")});
+  EXPECT_EQ(alone["flows"][0]["finish_s"], both["flows"][0]["finish_s"]);
+}
+
+TEST(FlowsCommand, TextNamesFlowsAndBusiestLinks) {
+  const json list = {{"flows", json::array({flow("a", 0, 8, "50 GB")})}};
+  const Outcome text = run(list.dump(), "--topology dgx-h100-ndr400");
+  EXPECT_EQ(text.code, 0);
+  for (const char* part : {"1 flow,", "gpu8", "50.0 GB/s", "busiest links", "n0.nic0"}) {
+    EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
+  }
+}
+
+TEST(FlowsCommand, EveryFaultAtOnce) {
+  json odd = flow("a", 3, 3, "5 parsecs");
+  odd["strat"] = "1 us";
+  const json faults = result({flow("a", 0, 8, 1), odd, {{"id", "c"}}}, 2)["faults"];
+  std::string pointers;
+  for (const json& fault : faults) {
+    pointers += fault["pointer"].get<std::string>() + " ";
+  }
+  EXPECT_EQ(pointers,
+            "/flows/1/id /flows/1/destination /flows/1/bytes /flows/1/strat "
+            "/flows/2/source /flows/2/destination /flows/2/bytes ");
+  EXPECT_NE(faults[3]["hint"].get<std::string>().find("start"), std::string::npos);
+}
+
+TEST(FlowsCommand, RanksThatAreNotThereAndTimesThatCannotBeCounted) {
+  const json beyond = result({flow("a", 0, 8, 1)}, 2, "--gpus 8")["faults"];
+  ASSERT_EQ(beyond.size(), 1U);
+  EXPECT_EQ(beyond[0]["pointer"], "/flows/0/destination");
+  std::vector<json> many;
+  for (int at = 0; at < 40; ++at) {
+    many.push_back(flow(std::to_string(at), 0, 8, 9007199254740992));
+  }
+  EXPECT_EQ(result(many, 2)["faults"][0]["pointer"], "/flows");
+}
+
+TEST(FlowsCommand, BadFiles) {
+  const std::string topology = "--topology dgx-h100-ndr400 --json -";
+  EXPECT_EQ(run("{}", topology).code, 2);
+  EXPECT_EQ(run("[]", topology).code, 2);
+  EXPECT_EQ(run("{\"flows\": []}", topology).code, 2);
+  EXPECT_EQ(run("{\"flows\": [1, null]}", topology).code, 2);
+  EXPECT_EQ(run("{\"flows\": ", topology).code, 2);
+  EXPECT_EQ(test::run_program("flows ./no-such.json " + topology + " 2>/dev/null").code, 3);
+  EXPECT_EQ(run("{\"flows\": []}", "--topology dgx-h10").code, 2);
+}
+
+}  // namespace
+}  // namespace foretrain
