@@ -1,4 +1,5 @@
 #include "foretrain/scenario.h"
+#include "sim/scenario/imported_hardware.h"
 #include "sim/scenario/json_cursor.h"
 #include "sim/scenario/named_file.h"
 
@@ -22,8 +23,8 @@ class ConstantReader {
   ConstantReader(JsonCursor& file, std::map<std::string, std::string>& sources)
       : file_(file), sources_(sources) {}
 
-  void require(std::string_view key, Bandwidth& target) {
-    put(key, true, target, [](const JsonCursor& at) { return at.bandwidth(); });
+  void require(std::string_view key, Bandwidth& target, bool required = true) {
+    put(key, required, target, [](const JsonCursor& at) { return at.bandwidth(); });
   }
   void require(std::string_view key, Bytes& target) {
     put(key, true, target, [](const JsonCursor& at) { return at.bytes(); });
@@ -127,7 +128,10 @@ void read_gpu(JsonCursor& file, GpuSpec& gpu, std::map<std::string, std::string>
   file.finish();
 }
 
-void read_fabric(JsonCursor& file, ConstantReader& constants, TopologySpec& spec) {
+void read_fabric(JsonCursor& file,
+                 ConstantReader& constants,
+                 const ToldKeys& told,
+                 TopologySpec& spec) {
   constexpr std::string_view kNames[] = {"rail-optimized", "fat-tree", "clos", "none"};
   constexpr FabricKind kKinds[] = {
       FabricKind::kRailOptimized, FabricKind::kFatTree, FabricKind::kClos, FabricKind::kNone};
@@ -137,21 +141,31 @@ void read_fabric(JsonCursor& file, ConstantReader& constants, TopologySpec& spec
     }
   }
   const bool fabric = spec.fabric != FabricKind::kNone;
-  constants.require("nics_per_node", spec.nics_per_node, kCountOrNone, fabric);
+  const bool discovered = spec.fabric == FabricKind::kDiscovered;
+  if (discovered) {
+    file.require("fabric_file", "the text of ibnetdiscover");
+  } else if (const std::optional<JsonCursor> at = file.member("fabric_file")) {
+    at->fault("the fabric is drawn by rule", "leave it out");
+  }
+  constants.require(
+      "nics_per_node", spec.nics_per_node, kCountOrNone, fabric && !told.contains("nics_per_node"));
   if (fabric) {
-    constants.require("nic_bandwidth", spec.nic_bandwidth);
+    constants.require("nic_bandwidth", spec.nic_bandwidth, !told.contains("nic_bandwidth"));
     constants.require("nic_latency", spec.nic_latency);
     constants.require("switch_latency", spec.switch_latency);
     constants.require("nic_efficiency", spec.nic_efficiency, kFraction);
     constants.require("collective_latency_hop", spec.collective_latency_hop);
-    constants.require("nodes_per_leaf_group", spec.nodes_per_leaf_group, kCount);
+    constants.require("nodes_per_leaf_group", spec.nodes_per_leaf_group, kCount, !discovered);
   }
   constants.require("oversubscription", spec.oversubscription, kRatio, false);
   constants.require("gpus_per_pod", spec.gpus_per_pod, kCountOrNone, false);
   constants.require("pod_oversubscription", spec.pod_oversubscription, kRatio, false);
 }
 
-void read_cluster(JsonCursor& file, TopologySpec& spec, std::string& gpu_name) {
+void read_cluster(JsonCursor& file,
+                  TopologySpec& spec,
+                  std::string& gpu_name,
+                  const std::string& folder) {
   constexpr std::string_view kInterconnects[] = {"nvswitch", "pcie"};
   if (!file.expect_object()) {
     return;
@@ -163,13 +177,17 @@ void read_cluster(JsonCursor& file, TopologySpec& spec, std::string& gpu_name) {
   if (const std::optional<JsonCursor> at = file.require("gpu", "a file of topologies/gpu")) {
     gpu_name = at->string().value_or("");
   }
-  if (const std::optional<JsonCursor> at = file.require("node_interconnect")) {
+  const ToldKeys told = read_imported_hardware(file, spec, gpu_name, folder);
+  if (const std::optional<JsonCursor> at = told.contains("node_interconnect")
+                                               ? file.member("node_interconnect")
+                                               : file.require("node_interconnect")) {
     spec.node_interconnect = at->choice(kInterconnects).value_or("");
   }
   ConstantReader constants(file, spec.sources);
-  constants.require("gpus_per_node", spec.gpus_per_node, {1, 65536});
+  constants.require(
+      "gpus_per_node", spec.gpus_per_node, {1, 65536}, !told.contains("gpus_per_node"));
   constants.require("nvswitches_per_node", spec.nvswitches_per_node, {0, 65536}, false);
-  constants.require("nvlink_bandwidth", spec.nvlink_bandwidth);
+  constants.require("nvlink_bandwidth", spec.nvlink_bandwidth, !told.contains("nvlink_bandwidth"));
   constants.require("nvlink_latency", spec.nvlink_latency);
   constants.require("nvlink_efficiency", spec.nvlink_efficiency, kFraction);
   constants.require("collective_latency_inside", spec.collective_latency_inside);
@@ -177,7 +195,7 @@ void read_cluster(JsonCursor& file, TopologySpec& spec, std::string& gpu_name) {
   constants.require("pcie_bandwidth", spec.pcie_bandwidth);
   constants.require("pcie_latency", spec.pcie_latency);
   constants.require("max_gpus", spec.max_gpus, kCountOrNone, false);
-  read_fabric(file, constants, spec);
+  read_fabric(file, constants, told, spec);
   file.finish();
 }
 
@@ -233,11 +251,11 @@ Expected<TopologySpec> read_topology(const std::string& name_or_path) {
   std::vector<Diagnostic> faults;
   std::string gpu_name;
   JsonCursor root(*text, "", faults);
-  read_cluster(root, spec, gpu_name);
+  const std::string folder = std::filesystem::path(file->path).parent_path().string();
+  read_cluster(root, spec, gpu_name, folder);
   if (gpu_name.empty()) {
     return refuse(std::move(faults));
   }
-  const std::string folder = std::filesystem::path(file->path).parent_path().string();
   Expected<NamedFile> gpu = find_named_file(gpu_name, "topologies/gpu", "GPU", folder);
   if (!gpu) {
     gpu.error().list.front().pointer = "/gpu";

@@ -256,7 +256,7 @@ StepReport assemble_report(const Scenario& scenario,
   add_expert_wire(scenario, report);
   report.steps = statistics_of(timeline);
   add_words(scenario, lowered, report);
-  add_flow_words(program, timeline, report);
+  add_flow_words(scenario, program, timeline, report);
   add_activations(lowered.facts, report);
   return report;
 }

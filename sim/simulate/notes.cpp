@@ -181,7 +181,10 @@ void add_words(const Scenario& scenario, const Lowered& lowered, StepReport& rep
   }
 }
 
-void add_flow_words(const Program& program, const Timeline& timeline, StepReport& report) {
+void add_flow_words(const Scenario& scenario,
+                    const Program& program,
+                    const Timeline& timeline,
+                    StepReport& report) {
   if (!program.shares_links()) {
     return;
   }
@@ -198,6 +201,9 @@ void add_flow_words(const Program& program, const Timeline& timeline, StepReport
                          (classes == 1 ? " class of links, " : " classes of links, ") +
                          program.links[fullest].id + " the fullest at " + percent(share(fullest)) +
                          " of the step");
+  if (scenario.network.routing == "hashed") {
+    report.notes.push_back("hashed routes differ from rank to rank: few ranks stand for others");
+  }
 }
 
 }  // namespace foretrain

@@ -88,7 +88,10 @@ void add_expert_wire(const Scenario& scenario, StepReport& report);
 /// The stash of one layer by tensor, and its largest entries in words.
 void add_activations(const StepFacts& facts, StepReport& report);
 /// Network mode "flow": how many classes of links carry traffic, and the fullest of them.
-void add_flow_words(const Program& program, const Timeline& timeline, StepReport& report);
+void add_flow_words(const Scenario& scenario,
+                    const Program& program,
+                    const Timeline& timeline,
+                    StepReport& report);
 /// What was assumed, MFU by other counts, the ideal bubble.
 void add_words(const Scenario& scenario, const Lowered& lowered, StepReport& report);
 

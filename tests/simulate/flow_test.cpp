@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -96,6 +97,60 @@ TEST(FlowMode, EveryRankAloneIsWhatItsClassIs) {
     }
     EXPECT_LT(classes.program.instances.size(), every.program.instances.size());
   }
+}
+
+Simulation simulated(const Scenario& scenario, bool all_ranks) {
+  SimulateOptions options;
+  options.all_ranks = all_ranks;
+  Expected<Simulation> simulation = simulate(scenario, options);
+  EXPECT_TRUE(simulation.has_value());
+  return simulation ? std::move(*simulation) : Simulation{};
+}
+
+/// Eight nodes, two to a leaf group; experts of a layer on all of them.
+Scenario experts_over_leaves(double oversubscription) {
+  Expected<Scenario> scenario = parse_scenario(R"({"name": "experts", "model": "mixtral-8x7b",
+    "cluster": {"topology": "dgx-h100-ndr400", "gpus": 64},
+    "training": {"sequence_length": 2048, "global_batch_size": 16},
+    "parallelism": {"tp": 8, "ep": 8, "etp": 8}, "network": {"mode": "flow"}})");
+  EXPECT_TRUE(scenario.has_value());
+  scenario->cluster.hardware.nodes_per_leaf_group = 2;
+  scenario->cluster.hardware.oversubscription = oversubscription;
+  return *scenario;
+}
+
+TEST(FlowMode, ThinSpinesSlowAnAllToAllAndEveryRankAlike) {
+  const Simulation even = simulated(experts_over_leaves(1.0), false);
+  const Simulation thin = simulated(experts_over_leaves(4.0), false);
+  EXPECT_GT(thin.report.breakdown.ep, even.report.breakdown.ep);
+  const double step = seconds(thin.report.step_time);
+  bool spine = false;
+  for (std::size_t link = 0; link < thin.program.links.size(); ++link) {
+    EXPECT_LE(thin.timeline.link_bytes[link], thin.program.links[link].capacity * step);
+    spine = spine || thin.program.links[link].id.find(">spine") != std::string::npos;
+  }
+  EXPECT_TRUE(spine) << "the traffic crosses the spines";
+  const Simulation every = simulated(experts_over_leaves(4.0), true);
+  EXPECT_EQ(every.report.step_time, thin.report.step_time);
+  EXPECT_EQ(every.report.breakdown.ep, thin.report.breakdown.ep);
+  EXPECT_EQ(every.program.instances.size(), 64U);
+  EXPECT_LT(thin.program.instances.size(), 64U);
+}
+
+/// Half as many NICs as GPUs: messages of two stages' neighbours meet on each.
+TEST(FlowMode, NeighboursThatShareANicAreOneClass) {
+  TinyScenario tiny = in_flow_mode({});
+  tiny.gpus = 32;
+  tiny.tp = 4;
+  tiny.pp = 4;
+  tiny.layers = 16;
+  Scenario scenario = tiny.read();
+  scenario.cluster.hardware.nics_per_node = 4;
+  const Simulation every = simulated(scenario, true);
+  const Simulation classes = simulated(scenario, false);
+  EXPECT_EQ(every.report.step_time, classes.report.step_time);
+  EXPECT_EQ(every.report.isolated_step, classes.report.isolated_step);
+  EXPECT_LT(classes.program.instances.size(), 32U);
 }
 
 TEST(FlowMode, TwoRunsGiveTheSameReport) {
