@@ -1,37 +1,10 @@
-#include "sim/cluster/topology_graph.h"
+#include "sim/cluster/pen.h"
+
+#include <algorithm>
+#include <set>
 
 namespace foretrain {
 namespace {
-
-/// Adds devices and pairs of links in a fixed order.
-class Pen {
- public:
-  explicit Pen(Drawing& drawing) : drawing_(drawing) {}
-
-  std::int32_t device(DeviceKind kind, std::int64_t node, std::int64_t index, std::string name) {
-    drawing_.devices.push_back(
-        {kind, static_cast<std::int32_t>(node), static_cast<std::int32_t>(index), std::move(name)});
-    return static_cast<std::int32_t>(drawing_.devices.size()) - 1;
-  }
-
-  /// Both directions, `up` first.
-  void cable(
-      std::int32_t a, std::int32_t b, Bandwidth rate, Duration up, Duration down, LinkKind kind) {
-    link(a, b, rate, up, kind);
-    link(b, a, rate, down, kind);
-  }
-
- private:
-  void link(std::int32_t from, std::int32_t to, Bandwidth rate, Duration latency, LinkKind kind) {
-    const auto name = [&](std::int32_t device) -> const std::string& {
-      return drawing_.devices[static_cast<std::size_t>(device)].name;
-    };
-    drawing_.links.push_back(
-        {from, to, rate, link_latency(latency), kind, name(from) + ">" + name(to)});
-  }
-
-  Drawing& drawing_;
-};
 
 /// The in-node switch of every node and the GPUs' links to it.
 std::vector<std::int32_t> draw_hubs(const ClusterLayout& layout, Pen& pen) {
@@ -55,13 +28,6 @@ std::vector<std::int32_t> draw_hubs(const ClusterLayout& layout, Pen& pen) {
   return hubs;
 }
 
-/// Whether a GPU of the node sits beside this NIC; every GPU has at least one, every NIC too.
-bool beside(const ClusterLayout& layout, std::int64_t local, std::int64_t nic) {
-  const std::int64_t gpus = layout.spec.gpus_per_node;
-  const std::int64_t nics = layout.spec.nics_per_node;
-  return nics <= gpus ? local * nics / gpus == nic : nic * gpus / nics == local;
-}
-
 /// NICs of one node, their PCIe links and their cables to the leaves.
 void draw_nics(const ClusterLayout& layout,
                std::int64_t node,
@@ -70,13 +36,18 @@ void draw_nics(const ClusterLayout& layout,
                Pen& pen) {
   const TopologySpec& spec = layout.spec;
   for (std::int64_t nic = 0; nic < spec.nics_per_node; ++nic) {
-    const std::int32_t device = pen.device(DeviceKind::kNic, node, nic, layout.nic_name(node, nic));
+    const std::int64_t ports =
+        std::max<std::int64_t>(spec.nics_per_node / layout.leaves_per_group, 1);
+    const std::int64_t port = layout.place_in_group(node) * ports + nic / layout.leaves_per_group;
+    const std::int32_t device = pen.device(
+        DeviceKind::kNic, node, nic, layout.nic_name(node, nic), static_cast<std::int32_t>(port));
     if (spec.node_interconnect == "pcie") {
       pen.cable(
           hub, device, spec.pcie_bandwidth, spec.pcie_latency, spec.pcie_latency, LinkKind::kPcie);
     }
     for (std::int64_t local = 0; local < layout.gpus_in_node(node); ++local) {
-      if (spec.node_interconnect != "pcie" && beside(layout, local, nic)) {
+      if (spec.node_interconnect != "pcie" &&
+          is_beside(local, spec.gpus_per_node, nic, spec.nics_per_node)) {
         pen.cable(static_cast<std::int32_t>(node * spec.gpus_per_node + local),
                   device,
                   spec.pcie_bandwidth,
@@ -115,6 +86,9 @@ std::vector<std::int32_t> draw_fabric(const ClusterLayout& layout, Pen& pen) {
     for (std::int64_t at = 0; at < layout.spines_per_pod; ++at) {
       const std::int32_t spine = pen.device(DeviceKind::kSpine, -1, at, layout.spine_name(pod, at));
       for (std::int64_t leaf = pod * per_pod; leaf < (pod + 1) * per_pod; ++leaf) {
+        if (layout.planes > 1 && leaf % layout.leaves_per_group != layout.plane_of(at)) {
+          continue;
+        }
         pen.cable(leaves[static_cast<std::size_t>(leaf)],
                   spine,
                   layout.leaf_uplink,
@@ -135,7 +109,27 @@ std::vector<std::int32_t> draw_fabric(const ClusterLayout& layout, Pen& pen) {
   return leaves;
 }
 
+/// Takes out both directions of every failed cable.
+void cut(const std::vector<std::string>& failed, std::vector<Link>& links) {
+  std::set<std::string> gone;
+  for (const std::string& id : failed) {
+    gone.insert(id);
+    gone.insert(reversed_id(id));
+  }
+  const auto is_gone = [&](const Link& link) { return gone.count(link.id) > 0; };
+  links.erase(std::remove_if(links.begin(), links.end(), is_gone), links.end());
+}
+
 }  // namespace
+
+std::string reversed_id(const std::string& id) {
+  const std::size_t arrow = id.find('>');
+  if (arrow == std::string::npos) {
+    return id;
+  }
+  const std::size_t copy = std::min(id.find('#', arrow), id.size());
+  return id.substr(arrow + 1, copy - arrow - 1) + ">" + id.substr(0, arrow) + id.substr(copy);
+}
 
 Drawing draw(const ClusterLayout& layout) {
   Drawing drawing;
@@ -144,17 +138,16 @@ Drawing draw(const ClusterLayout& layout) {
     pen.device(DeviceKind::kGpu, layout.node_of(gpu), gpu, layout.gpu_name(gpu));
   }
   const std::vector<std::int32_t> hubs = draw_hubs(layout, pen);
-  const std::vector<std::int32_t> leaves = draw_fabric(layout, pen);
-  for (std::int64_t node = 0; node < layout.nodes; ++node) {
-    draw_nics(layout, node, hubs[static_cast<std::size_t>(node)], leaves, pen);
+  if (layout.spec.fabric == FabricKind::kDiscovered) {
+    draw_discovered(layout, hubs, pen);
+  } else {
+    const std::vector<std::int32_t> leaves = draw_fabric(layout, pen);
+    for (std::int64_t node = 0; node < layout.nodes; ++node) {
+      draw_nics(layout, node, hubs[static_cast<std::size_t>(node)], leaves, pen);
+    }
   }
-  drawing.graph = DeviceGraph(drawing.devices.size());
-  for (std::size_t at = 0; at < drawing.links.size(); ++at) {
-    const Link& link = drawing.links[at];
-    boost::add_edge(static_cast<std::size_t>(link.from),
-                    static_cast<std::size_t>(link.to),
-                    Edge{static_cast<std::int32_t>(at), link.latency.count()},
-                    drawing.graph);
+  if (!layout.spec.failed_links.empty()) {
+    cut(layout.spec.failed_links, drawing.links);
   }
   return drawing;
 }

@@ -60,9 +60,9 @@ RingTraffic ring_traffic(const std::vector<NodeMembers>& nodes) {
     const std::vector<std::int64_t>& next = nodes[(at + 1) % nodes.size()].ranks;
     std::vector<double> leaving(here.size(), 0.0);
     for (std::size_t lane = 0; lane < static_cast<std::size_t>(lanes); ++lane) {
-      const std::size_t exit = straight ? lane : (lane + here.size() - 1) % here.size();
-      leaving[exit] += part;
-      ring.lanes.push_back({here[exit], next[lane], part});
+      const std::size_t last = straight ? lane : (lane + here.size() - 1) % here.size();
+      leaving[last] += part;
+      ring.lanes.push_back({here[last], next[lane], part});
     }
     for (std::size_t member = 0; here.size() > 1 && member < here.size(); ++member) {
       const double stays = 1.0 - leaving[member];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace foretrain {
 namespace {
@@ -37,7 +38,7 @@ std::vector<Diagnostic> spec_faults(const TopologySpec& spec) {
   if (pcie || spec.fabric != FabricKind::kNone) {
     check_positive("pcie_bandwidth", spec.pcie_bandwidth.bytes_per_second, faults);
   }
-  if (spec.fabric != FabricKind::kNone) {
+  if (spec.fabric != FabricKind::kNone && spec.fabric != FabricKind::kDiscovered) {
     check_positive("nics_per_node", spec.nics_per_node, faults);
     check_positive("nic_bandwidth", spec.nic_bandwidth.bytes_per_second, faults);
     check_positive("nodes_per_leaf_group", spec.nodes_per_leaf_group, faults);
@@ -46,6 +47,17 @@ std::vector<Diagnostic> spec_faults(const TopologySpec& spec) {
     faults.push_back({spec.oversubscription < 1.0 ? "/oversubscription" : "/pod_oversubscription",
                       "must be at least 1 (1 = full bisection)",
                       ""});
+  }
+  const bool rails =
+      spec.fabric == FabricKind::kRailOptimized || spec.fabric == FabricKind::kRailOnly;
+  if (spec.off_rail == OffRail::kNvlink && (!rails || pcie)) {
+    faults.push_back(
+        {"/off_rail",
+         pcie ? "the nodes have no NVLink to reach another rail over" : "this fabric has no rails",
+         "\"nvlink\" is for rail-optimized and rail-only fabrics of NVLink nodes"});
+  }
+  if (spec.fabric == FabricKind::kDiscovered && spec.discovered == nullptr) {
+    faults.push_back({"/fabric", "no switches and cables are given", ""});
   }
   if (spec.fabric == FabricKind::kClos && spec.gpus_per_node > 0 &&
       spec.gpus_per_pod % spec.gpus_per_node != 0) {
@@ -80,34 +92,86 @@ std::vector<Diagnostic> size_faults(const TopologySpec& spec, std::int64_t gpus)
   return {};
 }
 
+std::string nodes_range(std::int64_t nodes) {
+  return nodes == 1 ? "its only node is 0" : "nodes are 0 to " + std::to_string(nodes - 1);
+}
+
+/// Failed nodes are among those the job and they take, and a limited machine has that many.
+std::vector<Diagnostic> failed_node_faults(const TopologySpec& spec, std::int64_t gpus) {
+  std::vector<Diagnostic> faults;
+  const std::set<std::int64_t> failed(spec.failed_nodes.begin(), spec.failed_nodes.end());
+  const std::int64_t used = divide_up(gpus, spec.gpus_per_node);
+  const std::int64_t all = used + static_cast<std::int64_t>(failed.size());
+  for (const std::int64_t node : failed) {
+    if (node < 0 || node >= all) {
+      faults.push_back({"/failed_nodes",
+                        "node " + std::to_string(node) + " is not one of the " +
+                            std::to_string(all) + " that " + std::to_string(gpus) +
+                            " GPUs and the failed ones take",
+                        nodes_range(all)});
+    }
+  }
+  std::int64_t most = spec.max_gpus > 0 ? spec.max_gpus / spec.gpus_per_node : all;
+  if (spec.discovered != nullptr) {
+    most = static_cast<std::int64_t>(spec.discovered->hosts.size());
+  }
+  if (faults.empty() && all > most && (!failed.empty() || spec.discovered != nullptr)) {
+    faults.push_back({"/cluster/gpus",
+                      std::to_string(gpus) + " GPUs take " + std::to_string(used) + " nodes, but " +
+                          std::to_string(most - (all - used)) + " of " + std::to_string(most) +
+                          " are left",
+                      ""});
+  }
+  return faults;
+}
+
+/// Numbers of the nodes used when some have failed.
+std::vector<std::int64_t> working_nodes(const TopologySpec& spec, std::int64_t nodes) {
+  std::vector<std::int64_t> numbers;
+  const std::set<std::int64_t> failed(spec.failed_nodes.begin(), spec.failed_nodes.end());
+  for (std::int64_t node = 0; !failed.empty() && static_cast<std::int64_t>(numbers.size()) < nodes;
+       ++node) {
+    if (failed.count(node) == 0) {
+      numbers.push_back(node);
+    }
+  }
+  return numbers;
+}
+
 /// Pods, leaf groups, rails.
 void place(ClusterLayout& layout) {
   const TopologySpec& spec = layout.spec;
   layout.nodes = divide_up(layout.gpus, spec.gpus_per_node);
-  layout.nodes_per_pod = layout.nodes;
+  layout.working = working_nodes(spec, layout.nodes);
+  const std::int64_t span = layout.number_of(layout.nodes - 1) + 1;
+  layout.nodes_per_pod = span;
   if (spec.fabric == FabricKind::kClos && spec.gpus_per_pod > 0) {
-    layout.nodes_per_pod =
-        std::min<std::int64_t>(layout.nodes, spec.gpus_per_pod / spec.gpus_per_node);
+    layout.nodes_per_pod = std::min<std::int64_t>(span, spec.gpus_per_pod / spec.gpus_per_node);
   }
-  layout.pods = divide_up(layout.nodes, layout.nodes_per_pod);
+  layout.pods = divide_up(span, layout.nodes_per_pod);
   layout.groups_per_pod = divide_up(layout.nodes_per_pod, std::max(spec.nodes_per_leaf_group, 1));
-  layout.leaves_per_group = spec.fabric == FabricKind::kRailOptimized ? spec.nics_per_node : 1;
+  const bool rails =
+      spec.fabric == FabricKind::kRailOptimized || spec.fabric == FabricKind::kRailOnly;
+  layout.leaves_per_group = rails ? spec.nics_per_node : 1;
+  layout.planes = spec.fabric == FabricKind::kRailOnly ? spec.nics_per_node : 1;
 }
 
 /// Switch counts above the leaves and the capacities that the oversubscription leaves.
 void size_fabric(ClusterLayout& layout) {
   const TopologySpec& spec = layout.spec;
   const std::int64_t leaves_per_pod = layout.groups_per_pod * layout.leaves_per_group;
-  if (leaves_per_pod == 1 && layout.pods == 1) {
-    return;  // one switch joins everything
+  if (leaves_per_pod == layout.planes && layout.pods == 1) {
+    return;  // one switch joins everything that is joined
   }
   const std::int64_t nodes_below =
       std::min<std::int64_t>(spec.nodes_per_leaf_group, layout.nodes_per_pod);
   const std::int64_t ports = nodes_below * spec.nics_per_node / layout.leaves_per_group;
   const double uplinks = static_cast<double>(ports) / spec.oversubscription;
-  layout.spines_per_pod =
+  const std::int64_t above_a_leaf =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(std::floor(uplinks)), 1, kMaxSpines);
-  const double spines = static_cast<double>(layout.spines_per_pod);
+  layout.uplinks_per_leaf = uplinks;
+  layout.spines_per_pod = layout.planes * above_a_leaf;
+  const double spines = static_cast<double>(above_a_leaf);
   layout.leaf_uplink = scale(spec.nic_bandwidth, uplinks / spines);
   layout.spine_uplink =
       scale(layout.leaf_uplink, static_cast<double>(leaves_per_pod) / spec.pod_oversubscription);
@@ -124,6 +188,9 @@ Expected<ClusterLayout> lay_out(const TopologySpec& spec, std::int64_t gpus) {
   if (faults.empty()) {
     faults = size_faults(spec, gpus);
   }
+  if (faults.empty()) {
+    faults = failed_node_faults(spec, gpus);
+  }
   if (!faults.empty()) {
     return refuse(std::move(faults));
   }
@@ -131,7 +198,7 @@ Expected<ClusterLayout> lay_out(const TopologySpec& spec, std::int64_t gpus) {
   layout.spec = spec;
   layout.gpus = gpus;
   place(layout);
-  if (layout.has_fabric()) {
+  if (layout.has_fabric() && spec.fabric != FabricKind::kDiscovered) {
     size_fabric(layout);
   }
   return layout;
@@ -142,11 +209,12 @@ std::int64_t ClusterLayout::gpus_in_node(std::int64_t node) const {
 }
 
 std::int64_t ClusterLayout::group_of(std::int64_t node) const {
-  return pod_of(node) * groups_per_pod + node % nodes_per_pod / spec.nodes_per_leaf_group;
+  return pod_of(node) * groups_per_pod +
+         number_of(node) % nodes_per_pod / spec.nodes_per_leaf_group;
 }
 
 std::int64_t ClusterLayout::place_in_group(std::int64_t node) const {
-  return node % nodes_per_pod % spec.nodes_per_leaf_group;
+  return number_of(node) % nodes_per_pod % spec.nodes_per_leaf_group;
 }
 
 std::int64_t ClusterLayout::nic_of(std::int64_t rank) const {
@@ -155,6 +223,18 @@ std::int64_t ClusterLayout::nic_of(std::int64_t rank) const {
 
 std::int64_t ClusterLayout::leaf_of(std::int64_t node, std::int64_t nic) const {
   return group_of(node) * leaves_per_group + nic % leaves_per_group;
+}
+
+bool ClusterLayout::forwards() const {
+  return !behind_pcie() && has_rails() && (planes > 1 || spec.off_rail == OffRail::kNvlink);
+}
+
+std::int64_t ClusterLayout::gpu_beside(std::int64_t node, std::int64_t nic) const {
+  const std::int64_t local = divide_up(nic * spec.gpus_per_node, spec.nics_per_node);
+  const std::int64_t beside = spec.nics_per_node <= spec.gpus_per_node
+                                  ? local
+                                  : nic * spec.gpus_per_node / spec.nics_per_node;
+  return beside < gpus_in_node(node) ? beside : -1;
 }
 
 Bandwidth ClusterLayout::nic_share() const {
@@ -173,12 +253,12 @@ Duration ClusterLayout::inside_latency() const {
 }
 
 std::string ClusterLayout::nic_name(std::int64_t node, std::int64_t nic) const {
-  return "n" + std::to_string(node) + ".nic" + std::to_string(nic);
+  return "n" + std::to_string(number_of(node)) + ".nic" + std::to_string(nic);
 }
 
 std::string ClusterLayout::hub_name(std::int64_t node) const {
   const char* hub = spec.node_interconnect == "pcie" ? ".pcie0" : ".nvs0";
-  return "n" + std::to_string(node) + hub;
+  return "n" + std::to_string(number_of(node)) + hub;
 }
 
 std::string ClusterLayout::leaf_name(std::int64_t leaf) const {
@@ -187,24 +267,33 @@ std::string ClusterLayout::leaf_name(std::int64_t leaf) const {
 }
 
 std::string ClusterLayout::spine_name(std::int64_t pod, std::int64_t spine) const {
+  if (planes > 1) {
+    const std::int64_t each = spines_per_pod / planes;
+    return "rail" + std::to_string(spine / each) + ".spine" + std::to_string(spine % each);
+  }
   const std::string name = "spine" + std::to_string(spine);
   return pods > 1 ? "pod" + std::to_string(pod) + "." + name : name;
 }
 
-Duration across_latency(const ClusterLayout& layout,
-                        std::int64_t from,
-                        std::int64_t to,
-                        bool same_rail) {
+bool crosses_nvlink(const ClusterLayout& layout, std::int64_t from, std::int64_t to) {
+  return layout.forwards() && layout.nic_of(from) != layout.nic_of(to);
+}
+
+Duration across_latency(const ClusterLayout& layout, std::int64_t from, std::int64_t to) {
   const TopologySpec& spec = layout.spec;
   const std::int64_t a = layout.node_of(from);
   const std::int64_t b = layout.node_of(to);
-  const bool pcie = spec.node_interconnect == "pcie";
-  const std::int64_t host_links = pcie ? 4 : 2;  // through the PCIe switch at both ends
+  const std::int64_t host_links = layout.behind_pcie() ? 4 : 2;  // a PCIe switch at both ends
   Duration latency =
       host_links * link_latency(spec.pcie_latency) + 2 * link_latency(spec.nic_latency);
-  const std::int64_t leaf_a = layout.leaf_of(a, layout.nic_of(from));
+  const bool forwarded = crosses_nvlink(layout, from, to);
+  if (forwarded) {
+    latency += layout.inside_latency();
+  }
   // Behind a PCIe switch every NIC is as near: the route takes the rail it needs.
-  const std::int64_t leaf_b = layout.leaf_of(b, layout.nic_of(same_rail || pcie ? from : to));
+  const bool same_rail = forwarded || layout.behind_pcie();
+  const std::int64_t leaf_a = layout.leaf_of(a, layout.nic_of(same_rail ? to : from));
+  const std::int64_t leaf_b = layout.leaf_of(b, layout.nic_of(to));
   if (layout.pod_of(a) != layout.pod_of(b)) {
     latency += 4 * link_latency(spec.switch_latency);
   } else if (leaf_a != leaf_b) {

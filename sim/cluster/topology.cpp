@@ -1,7 +1,10 @@
 #include "foretrain/topology.h"
 
 #include "sim/base/data_directory.h"
+#include "sim/base/edit_distance.h"
 #include "sim/cluster/topology_graph.h"
+
+#include <algorithm>
 
 namespace foretrain {
 
@@ -10,20 +13,57 @@ const Drawing& Topology::Graph::drawing() const {
   return drawing_;
 }
 
+const Router& Topology::Graph::router() const {
+  std::call_once(wired_,
+                 [this] { router_ = std::make_unique<Router>(layout, drawing(), routing); });
+  return *router_;
+}
+
+namespace {
+
+/// Failed links must be links of the cluster drawn whole.
+std::vector<Diagnostic> failed_link_faults(const ClusterLayout& layout) {
+  std::vector<Diagnostic> faults;
+  if (layout.spec.failed_links.empty()) {
+    return faults;
+  }
+  ClusterLayout whole = layout;
+  whole.spec.failed_links.clear();
+  std::vector<std::string> ids;
+  for (const Link& link : draw(whole).links) {
+    ids.push_back(link.id);
+  }
+  for (const std::string& id : layout.spec.failed_links) {
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) {
+      const std::string hint = did_you_mean(id, ids);
+      faults.push_back({"/failed_links",
+                        "no link is called \"" + id + "\"",
+                        hint.empty() ? "ids are as `foretrain topology` prints them, e.g. \"" +
+                                           ids.front() + "\""
+                                     : hint});
+    }
+  }
+  return faults;
+}
+
+}  // namespace
+
 Topology::Topology(std::unique_ptr<Graph> graph) : graph_(std::move(graph)) {}
 Topology::Topology(Topology&&) noexcept = default;
 Topology& Topology::operator=(Topology&&) noexcept = default;
 Topology::~Topology() = default;
 
-Expected<Topology> Topology::build(const TopologySpec& spec,
-                                   std::int64_t gpus,
-                                   Routing /*routing*/) {
+Expected<Topology> Topology::build(const TopologySpec& spec, std::int64_t gpus, Routing routing) {
   Expected<ClusterLayout> layout = lay_out(spec, gpus);
   if (!layout) {
     return tl::unexpected<Faults>(std::move(layout.error()));
   }
+  if (std::vector<Diagnostic> faults = failed_link_faults(*layout); !faults.empty()) {
+    return refuse(std::move(faults));
+  }
   auto graph = std::make_unique<Graph>();
   graph->layout = std::move(*layout);
+  graph->routing = routing;
   return Topology(std::move(graph));
 }
 

@@ -2,7 +2,9 @@
 
 #include "foretrain/topology.h"
 #include "sim/cluster/layout.h"
+#include "sim/cluster/router.h"
 
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -11,32 +13,42 @@
 /// The drawn cluster. Private to sim/cluster: no Boost type leaves this folder.
 namespace foretrain {
 
-/// What an edge carries of its Link.
-struct Edge {
-  std::int32_t link = 0;     ///< index of the Link
-  std::int64_t latency = 0;  ///< ps, the weight of shortest paths
-};
-using DeviceGraph = boost::
-    adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, boost::no_property, Edge>;
+using DeviceGraph = boost::adjacency_list<boost::vecS,
+                                          boost::vecS,
+                                          boost::bidirectionalS,
+                                          boost::no_property,
+                                          std::int32_t>;  ///< an edge holds the index of its Link
 
 struct Drawing {
   std::vector<Device> devices;
   std::vector<Link> links;
-  DeviceGraph graph;  ///< vertices are device indices
+  std::vector<std::int32_t> port_of;  ///< by device: a NIC's port on its switch; 0 elsewhere
 };
 
-/// Devices, links and graph of a layout, always in the same order.
+/// Devices, links of a layout, always in the same order; failed links are left out.
 Drawing draw(const ClusterLayout& layout);
+
+/// The switches and cables a subnet manager lists, with the NICs of the nodes used.
+/// `hubs`: the in-node switch of each node.
+class Pen;
+void draw_discovered(const ClusterLayout& layout, const std::vector<std::int32_t>& hubs, Pen& pen);
+
+/// Both directions of a cable, "a>b" and "b>a".
+std::string reversed_id(const std::string& id);
 
 /// The layout is there at once; the drawing when somebody first looks at it, since a run over
 /// 16,384 GPUs in analytic mode never does.
 struct Topology::Graph {
   ClusterLayout layout;
+  Routing routing = Routing::kDestination;
   const Drawing& drawing() const;
+  const Router& router() const;
 
  private:
   mutable std::once_flag drawn_;
   mutable Drawing drawing_;
+  mutable std::once_flag wired_;
+  mutable std::unique_ptr<Router> router_;
 };
 
 }  // namespace foretrain

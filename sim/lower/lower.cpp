@@ -161,6 +161,12 @@ void add_instances(const Placements& places, Program& program) {
   }
 }
 
+Routing routing_of(const std::string& name) {
+  return name == "hashed"   ? Routing::kHashed
+         : name == "single" ? Routing::kSingle
+                            : Routing::kDestination;
+}
+
 }  // namespace
 
 Expected<Lowered> lower(const Scenario& scenario) {
@@ -168,8 +174,8 @@ Expected<Lowered> lower(const Scenario& scenario) {
   if (!schedule) {
     return tl::unexpected(schedule.error());
   }
-  const Expected<Topology> topology =
-      Topology::build(scenario.cluster.hardware, scenario.cluster.gpus);
+  const Expected<Topology> topology = Topology::build(
+      scenario.cluster.hardware, scenario.cluster.gpus, routing_of(scenario.network.routing));
   if (!topology) {
     return tl::unexpected(topology.error());
   }

@@ -1,6 +1,8 @@
 #include "sim/lower/placement.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -21,14 +23,18 @@ KindPlaces place_kind(const std::vector<ProcessGroup>& groups,
   KindPlaces places;
   places.group_of.assign(ranks, -1);
   places.shape_of.assign(ranks, -1);
+  std::vector<std::vector<std::int64_t>> together;
   for (const ProcessGroup& group : groups) {
-    if (group.ranks.size() < 2) {
-      continue;
+    if (group.ranks.size() > 1) {
+      together.push_back(group.ranks);
     }
-    const std::int32_t shape = shapes.index(topology.group_shape(group.ranks));
+  }
+  const std::vector<GroupShape> of_groups = topology.group_shapes(together);
+  for (std::size_t at = 0; at < together.size(); ++at) {
+    const std::int32_t shape = shapes.index(of_groups[at]);
     const auto index = static_cast<std::int32_t>(places.groups.size());
     std::vector<std::int32_t> members;
-    for (const std::int64_t rank : group.ranks) {
+    for (const std::int64_t rank : together[at]) {
       members.push_back(static_cast<std::int32_t>(rank));
       places.group_of[static_cast<std::size_t>(rank)] = index;
       places.shape_of[static_cast<std::size_t>(rank)] = shape;
@@ -166,6 +172,55 @@ std::array<std::vector<ProcessGroup>, kGroupKinds> group_lists(
   return lists;
 }
 
+/// By rank, the hop to its next pipeline rank. Hops between the same two pipeline ranks run at
+/// once.
+std::vector<GroupShape> hops_to_next(const DeviceMesh& mesh,
+                                     std::int64_t pp,
+                                     const Topology& topology) {
+  std::vector<GroupShape> hops(static_cast<std::size_t>(mesh.ranks()));
+  for (std::int64_t stage = 0; pp > 1 && stage < pp; ++stage) {
+    std::vector<std::vector<std::int64_t>> pairs;
+    for (std::int64_t rank = 0; rank < mesh.ranks(); ++rank) {
+      Coordinates next = mesh.coordinates(rank);
+      if (next.pp == stage) {
+        next.pp = (stage + 1) % pp;
+        pairs.push_back({rank, mesh.rank(next)});
+      }
+    }
+    const std::vector<GroupShape> shapes = topology.group_shapes(pairs);
+    for (std::size_t at = 0; at < pairs.size(); ++at) {
+      hops[static_cast<std::size_t>(pairs[at].front())] = shapes[at];
+    }
+  }
+  return hops;
+}
+
+/// The first pair of a group that failed links part, or a fabric whose cables join too little.
+std::optional<Diagnostic> unreachable_pair(const std::vector<ProcessGroup>& groups,
+                                           const Topology& topology) {
+  const TopologySpec& spec = topology.spec();
+  if (spec.failed_links.empty() && spec.fabric != FabricKind::kDiscovered) {
+    return std::nullopt;
+  }
+  for (const ProcessGroup& group : groups) {
+    for (std::size_t at = 0; at < group.ranks.size(); ++at) {
+      const std::int64_t from = group.ranks[at];
+      const std::int64_t to = group.ranks[(at + 1) % group.ranks.size()];
+      for (const std::int64_t other : {to, group.ranks.front()}) {
+        if (!topology.reachable(from, other) || !topology.reachable(other, from)) {
+          return Diagnostic{"/cluster",
+                            "gpu" + std::to_string(from) + " and gpu" + std::to_string(other) +
+                                " are in one group, but no route is left between them",
+                            spec.failed_links.empty()
+                                ? "the fabric's cables do not join their switches"
+                                : "failed_links takes their links out"};
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::int32_t ShapeTable::index(const GroupShape& shape) {
@@ -195,14 +250,17 @@ Expected<Placements> place_ranks(const Scenario& scenario,
   Placements places;
   std::vector<KindPlaces> kinds;
   for (const std::vector<ProcessGroup>& list : group_lists(scenario, slices, schedule, *mesh)) {
+    if (std::optional<Diagnostic> fault = unreachable_pair(list, topology)) {
+      return refuse({*std::move(fault)});
+    }
     kinds.push_back(place_kind(list, topology, places.shapes, ranks));
     places.groups.push_back(kinds.back().groups);
   }
 
   const std::int64_t pp = scenario.parallelism.pp;
-  const auto hop = [&](std::int64_t from, std::int64_t to) {
-    const std::array<std::int64_t, 2> pair = {from, to};
-    return places.shapes.index(topology.group_shape(pair));
+  const std::vector<GroupShape> hops = hops_to_next(*mesh, pp, topology);
+  const auto hop_from = [&](std::int64_t rank) {
+    return places.shapes.index(hops[static_cast<std::size_t>(rank)]);
   };
   std::vector<LinkClass> class_of(ranks);
   places.ranks.resize(ranks);
@@ -225,8 +283,8 @@ Expected<Placements> place_ranks(const Scenario& scenario,
       const std::int64_t previous_rank = mesh->rank(previous);
       place.peers[kNext] = static_cast<std::int32_t>(next_rank);
       place.peers[kPrevious] = static_cast<std::int32_t>(previous_rank);
-      links.to_next = hop(rank, next_rank);
-      links.to_previous = hop(rank, previous_rank);
+      links.to_next = hop_from(rank);
+      links.to_previous = hop_from(previous_rank);
     }
   }
   places.link_classes = class_of;

@@ -70,10 +70,6 @@ void software(const Scenario& scenario, Refusals& refusals) {
                 "/overlap/tp",
                 "overlapped tensor-parallel communication",
                 "false is simulated");
-  refusals.when(scenario.network.routing != "destination",
-                "/network/routing",
-                "routing \"" + scenario.network.routing + "\"",
-                "\"destination\" is simulated");
 }
 
 bool has_overlapped_units(const Scenario& scenario) {

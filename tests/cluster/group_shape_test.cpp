@@ -30,6 +30,17 @@ std::vector<std::int64_t> strided(std::int64_t count, std::int64_t stride, std::
   return ranks;
 }
 
+/// Shape of the first of all groups of this kind: one from every rank that no other holds.
+GroupShape among_sisters(const Topology& topology, std::int64_t count, std::int64_t stride) {
+  std::vector<std::vector<std::int64_t>> groups;
+  for (std::int64_t block = 0; block < topology.gpus(); block += count * stride) {
+    for (std::int64_t first = block; first < block + stride; ++first) {
+      groups.push_back(strided(count, stride, first));
+    }
+  }
+  return topology.group_shapes(groups).front();
+}
+
 TEST(GroupShape, InsideANode) {
   const GroupShape shape = build(tiny_cluster(), 16).group_shape(strided(2, 2, 4));
   EXPECT_EQ(shape.size, 2);
@@ -71,12 +82,17 @@ TEST(GroupShape, InterleavedNodes) {
   EXPECT_TRUE(shape.even);
 }
 
-// Rule: GPUs share their node's NICs fairly: two NICs of 10 GB/s for four GPUs, 5 GB/s each; PCIe
-// caps what one GPU gets.
+// Rule: sister groups share their node's NICs fairly: two NICs of 10 GB/s for four GPUs, 5 GB/s
+// each; a group alone has them for itself; PCIe caps what one GPU gets.
 TEST(GroupShape, NicsAreShared) {
   TopologySpec spec = tiny_cluster();
   spec.nics_per_node = 2;
-  EXPECT_EQ(build(spec, 8).group_shape(strided(2, 4)).across.bytes_per_second, 5 * kGiga);
+  const Topology shared = build(spec, 8);
+  EXPECT_EQ(among_sisters(shared, 2, 4).across.bytes_per_second, 5 * kGiga);
+  EXPECT_EQ(shared.group_shape(strided(2, 4)).across.bytes_per_second, 10 * kGiga);
+  EXPECT_EQ(shared.group_shape(strided(4, 2)).across.bytes_per_second, 10 * kGiga)
+      << "one ring over two of four GPUs, each beside a NIC of its own";
+  EXPECT_EQ(shared.group_shape(strided(8, 1)).across.bytes_per_second, 5 * kGiga);
   spec.nics_per_node = 4;
   spec.pcie_bandwidth = {4 * kGiga};
   const GroupShape capped = build(spec, 8).group_shape(strided(2, 4));
@@ -96,20 +112,22 @@ TopologySpec oversubscribed() {
 // much: 5 GB/s.
 TEST(GroupShape, OversubscribedRing) {
   const Topology topology = build(oversubscribed(), 64);
-  EXPECT_EQ(topology.group_shape(strided(16, 4)).across.bytes_per_second, 5 * kGiga);
+  EXPECT_EQ(among_sisters(topology, 16, 4).across.bytes_per_second, 5 * kGiga);
   // One node in each leaf group: every edge leaves.
-  EXPECT_EQ(topology.group_shape(strided(8, 8)).across.bytes_per_second, 10 * kGiga / 4);
+  EXPECT_EQ(among_sisters(topology, 8, 8).across.bytes_per_second, 10 * kGiga / 4);
+  // Half of that when no sister runs on the other node of the leaf groups.
+  EXPECT_EQ(topology.group_shape(strided(8, 8)).across.bytes_per_second, 10 * kGiga / 2);
   // Inside one leaf group nothing leaves.
-  EXPECT_EQ(topology.group_shape(strided(2, 4)).across.bytes_per_second, 10 * kGiga);
+  EXPECT_EQ(among_sisters(topology, 2, 4).across.bytes_per_second, 10 * kGiga);
   EXPECT_EQ(topology.group_shape(strided(8, 8)).slowest_link_across, "leaf0.0>spine0");
 }
 
-// Rule: all-to-all leaves the leaf group with the share of partners that lie outside: 14 of 15
-// nodes for 16 nodes, two to a group: 10 / (4 * 14/15).
+// Rule: all-to-all leaves a rail's leaf with all but the partners on it: of 60 in other nodes one,
+// on the same rail of the leaf group's other node: 10 / (4 * 59/60).
 TEST(GroupShape, OversubscribedAllPairs) {
   const GroupShape shape = build(oversubscribed(), 64).group_shape(strided(64, 1));
   EXPECT_NEAR(static_cast<double>(shape.across_all_pairs.bytes_per_second),
-              10e9 / (4.0 * 14.0 / 15.0),
+              10e9 / (4.0 * 59.0 / 60.0),
               2.0);
   EXPECT_LE(shape.across_all_pairs, shape.across);
 }
@@ -123,8 +141,9 @@ TEST(GroupShape, PodBorder) {
   spec.gpus_per_pod = 64;
   spec.pod_oversubscription = 7.0;
   const Topology topology = build(spec, 256);
-  EXPECT_EQ(topology.group_shape(strided(32, 8)).across.bytes_per_second, 10 * kGiga);
-  const GroupShape pair = topology.group_shape(strided(2, 64));
+  EXPECT_EQ(among_sisters(topology, 32, 8).across.bytes_per_second, 10 * kGiga);
+  EXPECT_EQ(topology.group_shape(strided(2, 64)).across.bytes_per_second, 10 * kGiga);
+  const GroupShape pair = among_sisters(topology, 2, 64);
   EXPECT_NEAR(static_cast<double>(pair.across.bytes_per_second), 10e9 / 7.0, 1.0);
   EXPECT_EQ(pair.slowest_link_across, "pod0.spine0>core0");
   EXPECT_EQ(pair.across_latency, microseconds(2 * (1 + 3) + 4 * 5));

@@ -141,8 +141,11 @@ TEST(Presets, EachGpuGetsItsShareOfTheNics) {
     const TopologySpec spec = read(expected.name);
     const std::int64_t node = spec.gpus_per_node;
     const Expected<Topology> two = Topology::build(spec, 2 * node);
-    const std::vector<std::int64_t> pair = {0, node};
-    EXPECT_EQ(static_cast<double>(two->group_shape(pair).across.bytes_per_second),
+    std::vector<std::vector<std::int64_t>> pairs;
+    for (std::int64_t rank = 0; rank < node; ++rank) {
+      pairs.push_back({rank, node + rank});
+    }
+    EXPECT_EQ(static_cast<double>(two->group_shapes(pairs).front().across.bytes_per_second),
               expected.gigabytes * 1e9)
         << expected.name;
     EXPECT_EQ(static_cast<double>(two->bisection_bandwidth().bytes_per_second),
