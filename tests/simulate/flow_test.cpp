@@ -137,6 +137,22 @@ TEST(FlowMode, ThinSpinesSlowAnAllToAllAndEveryRankAlike) {
   EXPECT_LT(thin.program.instances.size(), 64U);
 }
 
+TEST(FlowMode, EveryRankOfAJobOf128IsWhatItsClassIs) {
+  const Expected<Scenario> read = read_scenario("mixtral-8x22b", {"training.global_batch_size=64"});
+  ASSERT_TRUE(read.has_value());
+  Scenario scenario = *read;
+  scenario.network.mode = "flow";
+  const Simulation every = simulated(scenario, true);
+  const Simulation classes = simulated(scenario, false);
+  EXPECT_EQ(every.timeline.step_ends, classes.timeline.step_ends);
+  EXPECT_EQ(every.report.isolated_step, classes.report.isolated_step);
+  for (const BreakdownPart& part : breakdown_parts()) {
+    EXPECT_EQ(every.report.breakdown.*part.member, classes.report.breakdown.*part.member)
+        << part.key;
+  }
+  EXPECT_LT(classes.program.instances.size() * 8, every.program.instances.size());
+}
+
 /// Half as many NICs as GPUs: messages of two stages' neighbours meet on each.
 TEST(FlowMode, NeighboursThatShareANicAreOneClass) {
   TinyScenario tiny = in_flow_mode({});
