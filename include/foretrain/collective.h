@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 /// Collectives in closed form: alpha-beta over a group's slowest links (MODEL 4).
 namespace foretrain {
@@ -21,21 +22,34 @@ enum class CollectiveKind {
 std::string_view to_string(CollectiveKind kind);
 
 /// What the wire gives: efficiencies of line rate and extra latency on top of the topology's own.
+/// The default is the textbook's: one algorithm an operation, one protocol, nothing but the wire.
 struct LinkModel {
   double inside_efficiency = 1.0;
   double across_efficiency = 1.0;
-  Duration inside_hop{};         ///< added per hop inside a node
-  Duration across_hop{};         ///< added per hop between nodes
-  Duration fixed{};              ///< start-up of each collective
-  bool topology_latency = true;  ///< count the links' own latencies
-  /// Reductions and broadcasts between nodes may take a tree where it is faster than the ring, as
-  /// NCCL does for small buffers.
-  bool trees = false;
-  bool free = false;  ///< every transfer takes zero time
-  /// Of a hierarchical collective's shorter part (in-node or between nodes), the share hidden under
-  /// the longer by pipelining chunks: 0 = phase after phase, 1 = only the longer counts.
+  double all_pairs_efficiency = 0.0;  ///< between nodes when all talk to all; 0: as across
+  Duration inside_hop{};              ///< added per hop inside a node
+  Duration across_hop{};              ///< added per hop between nodes
+  Duration fixed{};                   ///< start-up of each collective
+  bool topology_latency = true;       ///< count the links' own latencies
+  bool free = false;                  ///< every transfer takes zero time
+  /// Of a collective's shorter part (in-node or between nodes), the share hidden under the longer
+  /// by pipelining chunks: 0 = phase after phase, 1 = only the longer counts.
   double phase_overlap = 0.0;
+  // What a communication library adds (MODEL 4.3); none of it under textbook costs.
+  bool tuned = false;     ///< the fastest of the algorithms and protocols NCCL would consider
+  double own_pass = 0.0;  ///< a ring's own first read and last write, in steps
+  double nvls_efficiency = 0.0;     ///< of NVLink while the switch reduces; 0: it cannot
+  bool network_reduction = false;   ///< the switches between nodes reduce
+  double low_latency_inside = 0.0;  ///< low-latency protocol, of the bulk rate; 0: there is none
+  double low_latency_across = 0.0;
+  Duration low_latency_fixed{};
+  Duration low_latency_step{};  ///< per hop inside a node, the link's own latency included
+  Duration low_latency_hop{};   ///< added per hop between nodes
+  std::string_view algorithm;   ///< force this one (of `collective_algorithms`); empty: choose
 };
+
+/// The calibrated link model of a cluster: its file's constants, NCCL's choices.
+LinkModel link_model(const TopologySpec& hardware);
 
 /// Time of one collective and where it is spent.
 struct CollectiveCost {
@@ -43,7 +57,8 @@ struct CollectiveCost {
   Duration across{};  ///< bytes over NICs
   Duration latency{};
   std::int64_t sent_bytes = 0;  ///< by one rank
-  std::string_view algorithm;   ///< "ring", "hierarchical", "tree", "none" (group of one)
+  std::string_view algorithm;   ///< "ring", "tree", ...; "none" (group of one)
+  std::string_view protocol;    ///< "bulk" or "low latency"
   bool across_limits = false;   ///< which link bounds it
   Duration total() const { return inside + across + latency; }
 };
@@ -54,6 +69,11 @@ CollectiveCost collective_cost(CollectiveKind kind,
                                Bytes bytes,
                                const GroupShape& group,
                                const LinkModel& links);
+
+/// Names of the algorithms that can do this on such a group, for LinkModel::algorithm.
+std::vector<std::string_view> collective_algorithms(CollectiveKind kind,
+                                                    const GroupShape& group,
+                                                    const LinkModel& links);
 
 /// An all-to-all of tokens whose dispatcher sends each token once to every node that needs it and
 /// forwards it over NVLink (DeepSeek-AI 2025, DeepEP). `bytes` holds every token `copies` times;

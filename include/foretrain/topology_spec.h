@@ -86,11 +86,13 @@ struct TopologySpec {
   // Constants of the calibrated collective model (MODEL 4), fractions of line rate.
   double nvlink_efficiency = 0;  ///< bulk transfers
   double nic_efficiency = 0;
-  double nvls_efficiency = 0;            ///< all-reduce inside the NVLink switch; 0: it has none
-  double low_latency_efficiency = 0;     ///< low-latency protocol, of the bulk rates; 0: not used
+  double nvls_efficiency = 0;             ///< all-reduce inside the NVLink switch; 0: it has none
+  double low_latency_efficiency = 0;      ///< low-latency protocol, of the bulk rates; 0: not used
+  double low_latency_nic_efficiency = 0;  ///< the same between nodes
   double all_to_all_efficiency = 0;      ///< all-to-all between nodes, of nic_bandwidth; 0: as bulk
   Duration low_latency_start{};          ///< fixed start-up with the low-latency protocol
-  Duration collective_step_inside{};     ///< per ring or tree step inside a node
+  Duration low_latency_hop{};            ///< per hop between nodes with it
+  Duration collective_step_inside{};     ///< per ring or tree step inside a node with it
   bool network_reduction = false;        ///< switches between nodes reduce (SHARP)
   Duration collective_latency_inside{};  ///< fixed start-up of one collective inside a node
   Duration collective_latency_hop{};     ///< per ring hop between nodes

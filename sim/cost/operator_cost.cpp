@@ -17,25 +17,18 @@ Bandwidth fraction_of(Bandwidth line, double efficiency) {
   return {std::llround(static_cast<double>(line.bytes_per_second) * efficiency)};
 }
 
-LinkModel link_model(const Scenario& scenario) {
-  const TopologySpec& hardware = scenario.cluster.hardware;
+LinkModel links_of(const Scenario& scenario) {
   const CostSpec& costs = scenario.costs;
-  LinkModel links;
-  if (costs.constant) {
-    links.inside_efficiency = costs.link_efficiency;
-    links.across_efficiency = costs.link_efficiency;
-    links.inside_hop = costs.link_latency;
-    links.across_hop = costs.link_latency;
-    links.topology_latency = false;
-    links.free = costs.communication_free;
-    return links;
+  if (!costs.constant) {
+    return link_model(scenario.cluster.hardware);
   }
-  links.inside_efficiency = hardware.nvlink_efficiency;
-  links.across_efficiency = hardware.nic_efficiency;
-  links.across_hop = hardware.collective_latency_hop;
-  links.trees = true;
-  links.phase_overlap = hardware.collective_phase_overlap;
-  links.fixed = hardware.collective_latency_inside;
+  LinkModel links;
+  links.inside_efficiency = costs.link_efficiency;
+  links.across_efficiency = costs.link_efficiency;
+  links.inside_hop = costs.link_latency;
+  links.across_hop = costs.link_latency;
+  links.topology_latency = false;
+  links.free = costs.communication_free;
   return links;
 }
 
@@ -45,7 +38,7 @@ OperatorPrices::OperatorPrices(const Scenario& scenario)
     : costs_(scenario.costs),
       attention_kernel_(scenario.stack.attention_kernel),
       gpu_(scenario.cluster.hardware.gpu),
-      links_(link_model(scenario)),
+      links_(links_of(scenario)),
       launch_(scenario.costs.constant      ? scenario.costs.launch_overhead
               : scenario.stack.cuda_graphs ? Duration{}
                                            : scenario.stack.host_launch),

@@ -29,14 +29,17 @@ class ConstantReader {
   void require(std::string_view key, Bytes& target) {
     put(key, true, target, [](const JsonCursor& at) { return at.bytes(); });
   }
-  void require(std::string_view key, Duration& target) {
-    put(key, true, target, [](const JsonCursor& at) { return at.duration(); });
+  void require(std::string_view key, Duration& target, bool required = true) {
+    put(key, required, target, [](const JsonCursor& at) { return at.duration(); });
   }
   void require(std::string_view key, FlopRate& target, bool required = true) {
     put(key, required, target, [](const JsonCursor& at) { return at.flop_rate(); });
   }
   void require(std::string_view key, double& target, NumberRange range, bool required = true) {
     put(key, required, target, [range](const JsonCursor& at) { return at.number(range); });
+  }
+  void read(std::string_view key, bool& target) {
+    put(key, false, target, [](const JsonCursor& at) { return at.boolean(); });
   }
   void require(std::string_view key, int& target, IntegerRange range, bool required = true) {
     std::int64_t wide = target;
@@ -156,6 +159,11 @@ void read_fabric(JsonCursor& file,
     constants.require("nic_efficiency", spec.nic_efficiency, kFraction);
     constants.require("collective_latency_hop", spec.collective_latency_hop);
     constants.require("nodes_per_leaf_group", spec.nodes_per_leaf_group, kCount, !discovered);
+    constants.require(
+        "low_latency_nic_efficiency", spec.low_latency_nic_efficiency, kFraction, false);
+    constants.require("low_latency_hop", spec.low_latency_hop, false);
+    constants.require("all_to_all_efficiency", spec.all_to_all_efficiency, kFraction, false);
+    constants.read("network_reduction", spec.network_reduction);
   }
   constants.require("oversubscription", spec.oversubscription, kRatio, false);
   constants.require("gpus_per_pod", spec.gpus_per_pod, kCountOrNone, false);
@@ -191,6 +199,10 @@ void read_cluster(JsonCursor& file,
   constants.require("nvlink_latency", spec.nvlink_latency);
   constants.require("nvlink_efficiency", spec.nvlink_efficiency, kFraction);
   constants.require("collective_latency_inside", spec.collective_latency_inside);
+  constants.require("low_latency_efficiency", spec.low_latency_efficiency, kFraction, false);
+  constants.require("low_latency_start", spec.low_latency_start, false);
+  constants.require("collective_step_inside", spec.collective_step_inside, false);
+  constants.require("nvls_efficiency", spec.nvls_efficiency, kFraction, false);
   constants.require("collective_phase_overlap", spec.collective_phase_overlap, kFraction, false);
   constants.require("pcie_bandwidth", spec.pcie_bandwidth);
   constants.require("pcie_latency", spec.pcie_latency);
@@ -210,6 +222,9 @@ void refuse_zeros(const TopologySpec& spec, std::vector<Diagnostic>& faults) {
   positive("/nvlink_bandwidth", rate(spec.nvlink_bandwidth.bytes_per_second));
   positive("/pcie_bandwidth", rate(spec.pcie_bandwidth.bytes_per_second));
   positive("/nvlink_efficiency", spec.nvlink_efficiency);
+  if (spec.low_latency_efficiency > 0 && spec.fabric != FabricKind::kNone) {
+    positive("/low_latency_nic_efficiency", spec.low_latency_nic_efficiency);
+  }
   if (spec.fabric != FabricKind::kNone) {
     positive("/nics_per_node", spec.nics_per_node);
     positive("/nic_bandwidth", rate(spec.nic_bandwidth.bytes_per_second));

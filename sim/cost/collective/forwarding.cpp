@@ -28,9 +28,12 @@ CollectiveCost forwarding_all_to_all(Bytes bytes,
   const double near = static_cast<double>(bytes.value) * (per_node - 1.0) / per_node;
   const Bandwidth across =
       group.across_all_pairs.bytes_per_second > 0 ? group.across_all_pairs : group.across;
+  const double efficiency =
+      links.all_pairs_efficiency > 0 ? links.all_pairs_efficiency : links.across_efficiency;
   CollectiveCost cost;
   cost.algorithm = "forwarding";
-  cost.across = time_at(far, across, links.across_efficiency);
+  cost.protocol = "bulk";
+  cost.across = time_at(far, across, efficiency);
   if (group.ranks_per_node > 1) {
     cost.inside = time_at(near, group.inside, links.inside_efficiency);
   }
@@ -38,7 +41,10 @@ CollectiveCost forwarding_all_to_all(Bytes bytes,
   // The two legs run side by side: only the longer counts.
   (cost.across_limits ? cost.inside : cost.across) = Duration{};
   cost.sent_bytes = static_cast<std::int64_t>(std::ceil(far + near));
-  cost.latency = links.fixed + links.across_hop + links.inside_hop;
+  // One-sided messages between pairs: no ring to set up.
+  const bool quick = links.low_latency_inside > 0;
+  cost.latency = (quick ? links.low_latency_fixed : links.fixed) + links.inside_hop +
+                 (quick ? std::min(links.low_latency_hop, links.across_hop) : links.across_hop);
   if (links.topology_latency) {
     cost.latency += group.across_latency + group.inside_latency;
   }
