@@ -135,9 +135,13 @@ void read_fabric(JsonCursor& file,
                  ConstantReader& constants,
                  const ToldKeys& told,
                  TopologySpec& spec) {
-  constexpr std::string_view kNames[] = {"rail-optimized", "fat-tree", "clos", "none"};
-  constexpr FabricKind kKinds[] = {
-      FabricKind::kRailOptimized, FabricKind::kFatTree, FabricKind::kClos, FabricKind::kNone};
+  constexpr std::string_view kNames[] = {
+      "rail-optimized", "fat-tree", "clos", "discovered", "none"};
+  constexpr FabricKind kKinds[] = {FabricKind::kRailOptimized,
+                                   FabricKind::kFatTree,
+                                   FabricKind::kClos,
+                                   FabricKind::kDiscovered,
+                                   FabricKind::kNone};
   if (const std::optional<JsonCursor> at = file.require("fabric")) {
     if (const std::optional<std::string> name = at->choice(kNames)) {
       spec.fabric = kKinds[std::find(std::begin(kNames), std::end(kNames), *name) - kNames];
@@ -148,7 +152,7 @@ void read_fabric(JsonCursor& file,
   if (discovered) {
     file.require("fabric_file", "the text of ibnetdiscover");
   } else if (const std::optional<JsonCursor> at = file.member("fabric_file")) {
-    at->fault("the fabric is drawn by rule", "leave it out");
+    at->fault("the fabric is drawn by rule", "say \"fabric\": \"discovered\", or leave it out");
   }
   constants.require(
       "nics_per_node", spec.nics_per_node, kCountOrNone, fabric && !told.contains("nics_per_node"));

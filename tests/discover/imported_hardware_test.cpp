@@ -99,6 +99,16 @@ TEST(ImportedHardware, AFabric) {
   topology["fabric_file"] = written("fabric.out", shape.build().text());
   EXPECT_NE(faults_of(topology).find("/fabric_file the fabric is drawn by rule"),
             std::string::npos);
+  topology["fabric"] = "discovered";
+  topology.erase("nodes_per_leaf_group");
+  const Expected<TopologySpec> spec = read(topology);
+  ASSERT_TRUE(spec.has_value()) << spec.error().list.front().message;
+  EXPECT_EQ(spec->fabric, FabricKind::kDiscovered);
+  ASSERT_NE(spec->discovered, nullptr);
+  EXPECT_EQ(spec->discovered->hosts.size(), 6U);
+  EXPECT_EQ(spec->nics_per_node, 8);
+  topology.erase("fabric_file");
+  EXPECT_NE(faults_of(topology).find("/fabric_file"), std::string::npos);
 }
 
 }  // namespace
