@@ -26,6 +26,9 @@ struct Request {
   std::vector<std::int64_t> path;
   bool dot = false;
   std::string json_target;
+  std::string write_target;
+  std::string gpu;
+  std::int64_t gpus_per_node = 0;
 };
 
 std::string rate_text(Bandwidth rate) {
@@ -141,16 +144,20 @@ std::string path_text(const Topology& topology, const Request& request) {
   std::string text = "  path gpu" + std::to_string(request.path[0]) + " to gpu" +
                      std::to_string(request.path[1]) + "\n";
   const std::vector<Link> links = path_links(topology, request);
+  int width = 28;  // names of discovered switches may be longer
+  for (const Link& link : links) {
+    width = std::max(width, display_width(link.id) + 2);
+  }
   Duration total{};
   Bandwidth narrowest = links.empty() ? Bandwidth{} : links.front().capacity;
   for (const Link& link : links) {
-    text += "    " + pad(link.id, 28) + pad(rate_text(link.capacity), 12) +
+    text += "    " + pad(link.id, width) + pad(rate_text(link.capacity), 12) +
             human_time(link.latency) + "\n";
     total += link.latency;
     narrowest = std::min(narrowest, link.capacity);
   }
   return text + (links.empty() ? "    the same GPU\n"
-                               : "    " + pad("in all", 28) + pad(rate_text(narrowest), 12) +
+                               : "    " + pad("in all", width) + pad(rate_text(narrowest), 12) +
                                      human_time(total) + "\n");
 }
 
@@ -170,11 +177,7 @@ std::string topology_text(const Topology& topology, const Request& request) {
   return text + path_text(topology, request);
 }
 
-}  // namespace
-
-int cmd_topology(int argc, char** argv) {
-  CLI::App app("Devices, links, routes and bisection bandwidth of a cluster.", "topology");
-  Request request;
+void add_options(CLI::App& app, Request& request) {
   app.add_option("topology", request.name, "a preset's name or a path")
       ->required()
       ->type_name("NAME|FILE")
@@ -186,12 +189,33 @@ int cmd_topology(int argc, char** argv) {
       ->check(whole_number())
       ->type_name("A B");
   app.add_flag("--dot", request.dot, "print the graph as Graphviz text");
+  CLI::Option* const write =
+      app.add_option("--write",
+                     request.write_target,
+                     "write a topology file from what ibnetdiscover, nvidia-smi or NCCL printed")
+          ->type_name("FILE")
+          ->check(not_empty());
+  app.add_option("--gpu", request.gpu, "with --write: the GPU, a file of topologies/gpu")
+      ->needs(write);
+  app.add_option("--gpus-per-node", request.gpus_per_node, "with --write: GPUs of a node")
+      ->needs(write)
+      ->check(whole_number(1, 65536));
   add_json_option(app, request.json_target);
+}
+
+}  // namespace
+
+int cmd_topology(int argc, char** argv) {
+  CLI::App app("Devices, links, routes and bisection bandwidth of a cluster.", "topology");
+  Request request;
+  add_options(app, request);
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
   }
   if (const std::optional<int> over =
-          refuse_overwriting("topology", {{"json", request.json_target}}, {request.name})) {
+          refuse_overwriting("topology",
+                             {{"json", request.json_target}, {"write", request.write_target}},
+                             {request.name})) {
     return *over;
   }
   if (request.dot && !request.path.empty() && request.json_target.empty()) {
@@ -203,8 +227,17 @@ int cmd_topology(int argc, char** argv) {
                                                           request.gpus != 0,
                                                           !request.path.empty(),
                                                           request.dot,
-                                                          request.json_target})) {
+                                                          request.json_target,
+                                                          request.write_target,
+                                                          request.gpu,
+                                                          request.gpus_per_node})) {
     return *over;
+  }
+  if (!request.write_target.empty()) {
+    const Diagnostic fault{"/write",
+                           "a topology is no import",
+                           "give the text of ibnetdiscover or nvidia-smi topo -m, or NCCL's file"};
+    return report_faults(Faults{{fault}, FaultKind::kBadInput}, request.name, request.json_target);
   }
   const Expected<TopologySpec> spec = read_topology(request.name);
   if (!spec) {

@@ -111,6 +111,20 @@ int tell_node(const NodeDescription& node, const ImportRequest& request) {
   return write_output("-", request.dot ? node_dot(node, name) : node_text(node, name));
 }
 
+/// Writes a topology file beside which the import is named by its relative path.
+int write_topology(const Import& import, const ImportRequest& request) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path folder = fs::absolute(request.write_target, error).parent_path();
+  const fs::path path = fs::absolute(request.name, error).lexically_relative(folder);
+  const Expected<std::string> text = write_imported_topology(
+      import, {stem_of(request.write_target), request.gpu, request.gpus_per_node, path.string()});
+  if (!text) {
+    return report_faults(text.error(), request.name, request.json_target);
+  }
+  return write_output(request.write_target, *text);
+}
+
 }  // namespace
 
 std::optional<int> topology_of_import(const ImportRequest& request) {
@@ -120,6 +134,9 @@ std::optional<int> topology_of_import(const ImportRequest& request) {
   const Expected<Import> import = read_import(request.name);
   if (!import) {
     return report_faults(import.error(), request.name, request.json_target);
+  }
+  if (!request.write_target.empty() && !std::holds_alternative<std::monostate>(*import)) {
+    return write_topology(*import, request);
   }
   if (const auto* const fabric = std::get_if<FabricDiscovery>(&*import)) {
     return tell_fabric(*fabric, request);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -12,6 +13,9 @@ struct ImportRequest {
   bool path_given = false;
   bool dot = false;
   std::string json_target;
+  std::string write_target;  ///< of --write, with the two below
+  std::string gpu;
+  std::int64_t gpus_per_node = 0;
 };
 
 /// Tells what is in a file of ibnetdiscover and the like. The exit code; nothing if it is not one.

@@ -3,6 +3,7 @@
 #include "foretrain/discover.h"
 #include "foretrain/node_description.h"
 
+#include <cstdint>
 #include <string>
 #include <variant>
 
@@ -15,5 +16,17 @@ using Import = std::variant<std::monostate, FabricDiscovery, NodeDescription>;
 /// Reads a path's file if it is one of the forms that discover.h and
 /// node_description.h read. Faults name its lines.
 Expected<Import> read_import(const std::string& path);
+
+/// What a topology file is made of that the import does not tell.
+struct ImportedTopology {
+  std::string name;                ///< of the topology
+  std::string gpu;                 ///< a file of topologies/gpu; may be empty where one fits
+  std::int64_t gpus_per_node = 0;  ///< 0: the node's, or the preset's
+  std::string path;                ///< of the import, as the file should name it
+};
+
+/// A topology file: a node's values, or a fabric by the path of its text, and every other constant
+/// from a preset with the same GPU (DGX and HGX before others), each with its source.
+Expected<std::string> write_imported_topology(const Import& import, const ImportedTopology& how);
 
 }  // namespace foretrain

@@ -115,5 +115,53 @@ TEST(TopologyImports, TextAndDotOfANode) {
   EXPECT_EQ(result(mesh + " --path 0 1", 2)["faults"][0]["pointer"], "/path");
 }
 
+// The file that --write makes is a topology: two of its nodes are built with the node's own counts
+// and rates, 450 GB/s from 18 links and NICs of 400 Gb/s.
+TEST(TopologyImports, WritesANode) {
+  const std::string node = written("node.xml", test::NcclText().text());
+  const std::string out = testing::TempDir() + "imports_written.json";
+  EXPECT_EQ(run(node + " --write " + out + " --gpu h100-sxm").code, 0);
+  const json built = result(out + " --gpus 16 --path 0 8");
+  EXPECT_EQ(built["name"], "imports_written");
+  EXPECT_EQ(built["nodes"], 2);
+  EXPECT_EQ(built["bisection_bandwidth"], 8 * 50'000'000'000);
+  EXPECT_EQ(result(out + " --path 0 1")["path"][0]["bandwidth"], 450'000'000'000);
+  const std::string matrix = written("m8.txt", test::matrix(8, "NV12", 4).text());
+  EXPECT_EQ(run(matrix + " --write " + out + " --gpu a100-80gb-sxm --gpus-per-node 4").code, 0);
+  EXPECT_EQ(result(out + " --gpus 8 --path 0 1")["path"][0]["bandwidth"], 300'000'000'000);
+  EXPECT_EQ(result(out + " --gpus 8")["nodes"], 2);
+}
+
+// A fabric of 4 hosts on 8 rails becomes a cluster with the cables that were listed. The two hosts
+// of a half have 16 NICs and their 8 leaves 24 cables: the NICs bound what crosses the middle.
+TEST(TopologyImports, WritesAFabric) {
+  const test::RailFabric shape{.groups = 2, .hosts = 2, .rails = 8, .spines = 3, .cables = 1};
+  const std::string fabric = written("rails.out", shape.build().text());
+  const std::string out = testing::TempDir() + "imports_rails.json";
+  EXPECT_EQ(run(fabric + " --write " + out + " --gpu h100-sxm").code, 0);
+  const json built = result(out + " --gpus 32 --path 0 31");
+  EXPECT_EQ(built["nodes"], 4);
+  EXPECT_EQ(built["bisection_bandwidth"], 16 * 50'000'000'000);
+  EXPECT_EQ(built["bisection_bandwidth"], result(fabric)["bisection_bandwidth"]);
+  EXPECT_EQ(built["devices"], 32 + 4 + 32 + 16 + 3);
+  ASSERT_EQ(built["path"].size(), 6U) << "NIC, leaf, spine, leaf, NIC";
+  EXPECT_EQ(built["path"][1]["to"], "MF0;leaf-0:MQM9701/U1");
+  EXPECT_EQ(result(out + " --gpus 40", 2)["faults"][0]["pointer"], "/cluster/gpus");
+}
+
+TEST(TopologyImports, FaultsOfWriting) {
+  const std::string node = written("node.xml", test::NcclText().text());
+  const std::string out = " --write " + testing::TempDir() + "imports_never.json";
+  const json unnamed = result(node + out, 2);
+  EXPECT_EQ(unnamed["faults"][0]["pointer"], "/gpu");
+  EXPECT_NE(unnamed["faults"][0]["hint"].get<std::string>().find("h100-sxm"), std::string::npos);
+  EXPECT_EQ(unnamed["faults"][0]["hint"].get<std::string>().find("a100"), std::string::npos);
+  EXPECT_EQ(result(node + out + " --gpu h100", 2)["faults"][0]["pointer"], "/gpu");
+  EXPECT_EQ(result("dgx-h100-ndr400" + out, 2)["faults"][0]["pointer"], "/write");
+  EXPECT_EQ(run(node + " --gpu h100-sxm").code, 2) << "--gpu without --write";
+  EXPECT_EQ(run(node + " --write " + node + " --gpu h100-sxm").code, 2) << "over its own input";
+  EXPECT_FALSE(std::filesystem::exists(testing::TempDir() + "imports_never.json"));
+}
+
 }  // namespace
 }  // namespace foretrain
