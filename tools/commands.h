@@ -5,6 +5,7 @@
 namespace foretrain {
 
 int cmd_check(int argc, char** argv);
+int cmd_collective(int argc, char** argv);
 int cmd_compare(int argc, char** argv);
 int cmd_estimate(int argc, char** argv);
 int cmd_flows(int argc, char** argv);

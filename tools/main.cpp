@@ -29,7 +29,7 @@ constexpr Command kCommands[] = {
     {"schedule", "a pipeline schedule: its list of actions and its timing", &cmd_schedule},
     {"mesh", "ranks, coordinates, communication groups", &cmd_mesh},
     {"topology", "devices, links, routes and bisection bandwidth of a cluster", &cmd_topology},
-    {"collective", "time of one collective operation", nullptr},
+    {"collective", "time of one collective operation", &cmd_collective},
     {"flows", "given flows on shared links: finish time of each", &cmd_flows},
     {"estimate", "the closed form, no simulation", &cmd_estimate},
     {"search", "every legal layout, ranked; the best simulated", &cmd_search},

@@ -130,7 +130,7 @@ TEST(Program, AClosedStreamDoesNotBecomeTheFile) {
 }
 
 TEST(Program, CommandsThatAreNotBuiltStillHelp) {
-  for (const char* command : {"collective", "whatif"}) {
+  for (const char* command : {"whatif"}) {
     const Outcome outcome = run(std::string(command) + " --help");
     EXPECT_EQ(outcome.code, 0);
     EXPECT_NE(outcome.out.find("not built yet"), std::string::npos) << outcome.out;
