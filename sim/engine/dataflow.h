@@ -109,6 +109,9 @@ class Dataflow {
 
   const Cohort& plan_of(Place place) const { return plan_.cohorts[place.cohort]; }
   const ListPlan& list_of(Place place) const { return plan_.lists[plan_of(place).list]; }
+  const CallPlan& plan_of(const Current& current) const {
+    return list_of(current.place).calls[current.call];
+  }
   std::size_t width(Place place) const { return plan_of(place).instances.size(); }
   StreamState& stream_of(Place place) { return cohorts_[place.cohort].streams[place.stream]; }
   StreamRole role_of(Place place) const { return program_.streams[place.stream].role; }

@@ -22,7 +22,7 @@ void Dataflow::run_tasks_of_one(Current current) {
     }
     std::int64_t& clock = cohort.streams[task.stream].clock.front();
     const std::int64_t start = start_of_one(current, clock, ends);
-    const std::int64_t duration = prices_.one(current.place.cohort, planned);
+    const std::int64_t duration = prices_.one(current.place.cohort, call, planned);
     clock = start + duration;
     if (planned.row >= 0) {
       ends[planned.row] = clock;

@@ -83,11 +83,12 @@ void Dataflow::run_alone(const Current& current) {
     std::copy_n(clock.data(), n, begin_.data());
   }
   const bool uniform = prices_.uniform(place.cohort);
-  const std::int64_t duration = uniform ? prices_.one(place.cohort, *current.planned) : 0;
+  const std::int64_t duration =
+      uniform ? prices_.one(place.cohort, plan_of(current), *current.planned) : 0;
   if (uniform) {
     add_scalar(clock.data(), duration, n);
   } else {
-    prices_.each(place.cohort, *current.planned, durations_.data());
+    prices_.each(place.cohort, plan_of(current), *current.planned, durations_.data());
     add(clock.data(), durations_.data(), n);
   }
   const Ledger::Spent spent{uniform ? nullptr : durations_.data(), duration};
@@ -187,7 +188,7 @@ void Dataflow::group_times(const std::vector<Current>& members) {
   for (const Current& member : members) {
     const Times& clock = stream_of(member.place).clock;
     const std::vector<std::int32_t>& group = plan_of(member.place).group[kind];
-    prices_.each(member.place.cohort, *member.planned, durations_.data());
+    prices_.each(member.place.cohort, plan_of(member), *member.planned, durations_.data());
     for (std::size_t i = 0; i < clock.size(); ++i) {
       group_begin_[group[i]] = std::max(group_begin_[group[i]], clock[i]);
       group_duration_[group[i]] = std::max(group_duration_[group[i]], durations_[i]);

@@ -1,5 +1,7 @@
 #include "sim/engine/event_run.h"
 
+#include "sim/program/stretch.h"
+
 #include <algorithm>
 
 namespace foretrain {
@@ -318,15 +320,18 @@ EventRun::Length EventRun::length(const Member& member) const {
   if (!known.empty()) {
     return known[member.task];
   }
-  return length_of(*list_of(member.instance).tasks[member.task].task,
+  return length_of(list_of(member.instance).tasks[member.task],
                    factors_[member.step][instance.factor_set]);
 }
 
-EventRun::Length EventRun::length_of(const Task& task, const Factors& factors) {
+EventRun::Length EventRun::length_of(const UnrolledTask& unrolled, const Factors& factors) {
+  const Task& task = *unrolled.task;
   Work latency{};
   constexpr auto kLatency = static_cast<std::size_t>(Resource::kLatency);
   latency[kLatency] = task.work[kLatency];
-  return {duration_of(task.work, factors).count(), duration_of(latency, factors).count()};
+  const std::int64_t whole = duration_of(task.work, factors).count();
+  return {stretched(whole, stretch_of(stretches_of(*unrolled.call), task)),
+          duration_of(latency, factors).count()};
 }
 
 /// Of every task that some instance runs at factors that never change.
@@ -340,7 +345,7 @@ void EventRun::know_lengths() {
       continue;
     }
     for (const UnrolledTask& task : lists_[instance.template_index].tasks) {
-      known.push_back(length_of(*task.task, set.base));
+      known.push_back(length_of(task, set.base));
     }
   }
 }

@@ -126,7 +126,7 @@ class EventRun {
   void count_bytes(const SharedPath& path, std::int32_t step, std::int64_t alone);
   void meet(std::int32_t kind, std::int32_t group, std::vector<Member> members);
   void know_lengths();
-  static Length length_of(const Task& task, const Factors& factors);
+  static Length length_of(const UnrolledTask& unrolled, const Factors& factors);
   Length length(const Member& member) const;
   void complete(const Member& member);
   void touch(std::int32_t instance);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "foretrain/program.h"
+#include "sim/program/stretch.h"
 
 #include <cstdint>
 #include <limits>
@@ -82,7 +83,8 @@ struct CallPlan {
   std::int32_t readers = 0;        ///< waits of the step for its tasks, matching receives included
   std::int32_t first_ordinal = 0;  ///< into ListPlan::ordinals, one for each of its block's kinds
   std::int32_t receive = -1;       ///< n-th receive of the list
-  bool kept = false;               ///< has a task of ListPlan::kept
+  Stretches stretches;
+  bool kept = false;  ///< has a task of ListPlan::kept
 };
 
 /// A task whose end outlives the step, or ends something.

@@ -85,6 +85,7 @@ class ListWriter {
     CallPlan entry;
     entry.launch = call.launch_offset.count();
     entry.block = call.block;
+    entry.stretches = stretches_of(call);
     entry.first_ordinal = static_cast<std::int32_t>(plan_.ordinals.size());
     for (const BlockPlan::OfKind& kind : block.kinds) {
       plan_.ordinals.push_back(plan_.collectives[kind.kind]);

@@ -69,14 +69,29 @@ std::int32_t Prices::table_of(const Factors& factors) {
   return static_cast<std::int32_t>(tables_.size()) - 1;
 }
 
-void Prices::each(std::int32_t cohort, const BlockTask& task, std::int64_t* durations) {
+void Prices::each(std::int32_t cohort,
+                  const CallPlan& call,
+                  const BlockTask& task,
+                  std::int64_t* durations) {
   const CohortPrices& prices = cohorts_[cohort];
   const std::size_t n = plan_.cohorts[cohort].instances.size();
   if (prices.table >= 0) {
-    std::fill_n(durations, n, one(cohort, task));
+    std::fill_n(durations, n, one(cohort, call, task));
     return;
   }
-  const Work& work = task.task->work;
+  unstretched(prices, task.task->work, n, durations);
+  const std::int64_t stretch = stretch_of(call.stretches, *task.task);
+  if (stretch != kUnitFactor) {
+    std::transform(durations, durations + n, durations, [stretch](std::int64_t duration) {
+      return stretched(duration, stretch);
+    });
+  }
+}
+
+void Prices::unstretched(const CohortPrices& prices,
+                         const Work& work,
+                         std::size_t n,
+                         std::int64_t* durations) {
   Int128 largest = kUnitFactor;
   for (int r = 0; r < kResourceCount; ++r) {
     largest += static_cast<Int128>(work[r]) * prices.largest[r];

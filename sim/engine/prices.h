@@ -20,17 +20,20 @@ class Prices {
   void set_step(std::int64_t measured_step);
 
   bool uniform(std::int32_t cohort) const { return cohorts_[cohort].table >= 0; }
-  /// Of a uniform cohort.
-  std::int64_t one(std::int32_t cohort, const BlockTask& task) {
+  /// Of a uniform cohort, in a call.
+  std::int64_t one(std::int32_t cohort, const CallPlan& call, const BlockTask& task) {
     Table& table = tables_[cohorts_[cohort].table];
     std::int64_t& duration = table.durations[task.price];
     if (duration < 0) {
       duration = duration_of(task.task->work, table.factors).count();
     }
-    return duration;
+    return stretched(duration, stretch_of(call.stretches, *task.task));
   }
   /// Of any cohort, one per instance.
-  void each(std::int32_t cohort, const BlockTask& task, std::int64_t* durations);
+  void each(std::int32_t cohort,
+            const CallPlan& call,
+            const BlockTask& task,
+            std::int64_t* durations);
 
  private:
   struct Table {
@@ -42,6 +45,10 @@ class Prices {
     Factors largest{};
     std::array<Times, kResourceCount> factors;  ///< per resource, per instance
   };
+  static void unstretched(const CohortPrices& prices,
+                          const Work& work,
+                          std::size_t n,
+                          std::int64_t* durations);
   void set_cohort(std::int32_t cohort, const std::vector<Factors>& sets);
   std::int32_t table_of(const Factors& factors);
 

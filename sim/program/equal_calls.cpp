@@ -1,6 +1,8 @@
 #include "foretrain/program.h"
+#include "sim/program/stretch.h"
 
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace foretrain {
@@ -27,36 +29,58 @@ std::int64_t work_of(const Task& task) {
   return sum;
 }
 
-/// Work of a block per stream.
-std::vector<Int128> totals_of(const Program& program, const Block& block) {
+/// What a block takes per stream when stretched.
+std::vector<Int128> totals_of(const Program& program,
+                              const Block& block,
+                              const Stretches& stretches = {}) {
   std::vector<Int128> totals(program.streams.size(), 0);
   for (const Task& task : block.tasks) {
-    totals[task.stream] += is_scaled(program, task) ? work_of(task) : 0;
+    if (is_scaled(program, task)) {
+      totals[task.stream] += stretched(work_of(task), stretch_of(stretches, task));
+    }
   }
   return totals;
 }
+
+/// The same of calls, each kind of call added up once.
+class CallTotals {
+ public:
+  explicit CallTotals(const Program& program) : program_(program) {}
+  const std::vector<Int128>& of(const Call& call) {
+    const auto [place, is_new] =
+        known_.try_emplace(std::tuple{call.block, call.kernel_stretch, call.transfer_stretch});
+    if (is_new) {
+      place->second = totals_of(program_, program_.blocks[call.block], stretches_of(call));
+    }
+    return place->second;
+  }
+
+ private:
+  const Program& program_;
+  std::map<std::tuple<std::int32_t, std::int64_t, std::int64_t>, std::vector<Int128>> known_;
+};
 
 /// Mean work of a call per (class, stream), rounded down: the mean over stages of each stage's own.
 /// Stages count alike, however many of their calls are of the class: of overlapped units and the
 /// forwards and backwards beside them every rank has other numbers.
 using Means = std::map<std::pair<std::int32_t, std::size_t>, std::int64_t>;
 
-Means means_of(const Program& program) {
+Means means_of(const Program& program, CallTotals& totals) {
   std::vector<Int128> ranks(program.templates.size(), 0);
   for (const Instance& instance : program.instances) {
     ranks[instance.template_index] += instance.multiplicity;
-  }
-  std::vector<std::vector<Int128>> blocks;
-  for (const Block& block : program.blocks) {
-    blocks.push_back(totals_of(program, block));
   }
   using Key = std::pair<std::int32_t, std::size_t>;        ///< class, stream
   std::map<Key, std::map<std::int32_t, Carried>> carried;  ///< by stage
   for (std::size_t t = 0; t < program.templates.size(); ++t) {
     for (const Call& call : program.templates[t].calls) {
-      for (std::size_t s = 0; call.work_class >= 0 && s < program.streams.size(); ++s) {
+      if (call.work_class < 0) {
+        continue;
+      }
+      const std::vector<Int128>& own = totals.of(call);
+      for (std::size_t s = 0; s < program.streams.size(); ++s) {
         Carried& sum = carried[{call.work_class, s}][call.stage];
-        sum.work += ranks[t] * blocks[call.block][s];
+        sum.work += ranks[t] * own[s];
         sum.calls += ranks[t];
       }
     }
@@ -104,14 +128,26 @@ void scale_stream(const Program& program, Block& block, std::int32_t stream, std
 }  // namespace
 
 Program with_equal_calls(const Program& program) {
-  const Means means = means_of(program);
+  CallTotals totals(program);
+  const Means means = means_of(program, totals);
+  /// Calls that carry the mean of their class keep their stretches; others have it in their work.
+  const auto carries_mean = [&](const Call& call) {
+    const std::vector<Int128>& own = totals.of(call);
+    for (std::size_t s = 0; s < own.size(); ++s) {
+      if (own[s] != means.at({call.work_class, s})) {
+        return false;
+      }
+    }
+    return true;
+  };
   Program result = program;
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> copies;  ///< (block, class)
   for (Template& list : result.templates) {
     for (Call& call : list.calls) {
-      if (call.work_class < 0) {
+      if (call.work_class < 0 || carries_mean(call)) {
         continue;
       }
+      call.kernel_stretch = call.transfer_stretch = kUnitFactor;
       const auto [place, is_new] = copies.try_emplace(
           {call.block, call.work_class}, static_cast<std::int32_t>(result.blocks.size()));
       if (is_new) {

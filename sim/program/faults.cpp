@@ -1,5 +1,7 @@
 #include "sim/program/faults.h"
 
+#include "sim/program/stretch.h"
+
 namespace foretrain {
 namespace {
 
@@ -94,6 +96,12 @@ void check_call(const Program& program,
   }
   if (call.launch_offset.count() < 0 || call.allocated_bytes < 0 || call.freed_bytes < 0) {
     faults.add(place, "negative launch offset or bytes");
+  }
+  for (const std::int64_t stretch : {call.kernel_stretch, call.transfer_stretch}) {
+    if (stretch < kUnitFactor || stretch > kMostStretch) {
+      faults.add(place, "a stretch is not in [1, 64]");
+      break;
+    }
   }
 }
 

@@ -137,7 +137,9 @@ void find_list_faults(const Program& program, FaultList& faults) {
       balance += call.allocated_bytes;
       balance -= call.freed_bytes;
       launched = std::max(launched, call.launch_offset);
-      total += longest[call.block];
+      const std::int64_t stretch = std::max(call.kernel_stretch, call.transfer_stretch);
+      const Int128 alone = longest[call.block];
+      total += stretch == kUnitFactor ? alone : alone / kUnitFactor * stretch + stretch;
     }
     total += launched.count();
     if (balance != 0) {

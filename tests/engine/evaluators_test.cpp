@@ -15,6 +15,12 @@
 namespace foretrain {
 namespace {
 
+RandomProgramOptions every_other_stretched(std::uint64_t seed) {
+  RandomProgramOptions shape;
+  shape.stretches = seed % 2 == 1;
+  return shape;
+}
+
 RunOptions recording(const Program& program, Evaluator evaluator) {
   RunOptions options;
   options.evaluator = evaluator;
@@ -74,7 +80,7 @@ void expect_equal(const Timeline& a, const Timeline& b) {
 TEST(Evaluators, AgreeOnEverything) {
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const Program program = random_program(seed);
+    const Program program = random_program(seed, every_other_stretched(seed));
     ASSERT_EQ(program_faults(program), std::vector<std::string>{});
     const Timeline relaxed = timeline_of(program, recording(program, Evaluator::kDataflow));
     const Timeline events = timeline_of(program, recording(program, Evaluator::kEvent));
@@ -91,7 +97,7 @@ TEST(Evaluators, AgreeOnEverything) {
 TEST(Evaluators, ColdStepTakesTheLeastTimesTheRulesAllow) {
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const Program program = random_program(seed);
+    const Program program = random_program(seed, every_other_stretched(seed));
     const ColdOracle oracle(program);
     RunOptions options;
     options.warm_up_limit = 1;
@@ -139,7 +145,7 @@ TEST(Evaluators, FoldedProgramGivesEveryRankItsOwnNumbers) {
   std::size_t classes = 0;
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    RandomProgramOptions shape;
+    RandomProgramOptions shape = every_other_stretched(seed);
     shape.slow_share = 1 + static_cast<int>(seed % 20);
     shape.rotated_peers = seed % 3 == 0;
     const Program program = random_program(seed, shape);
@@ -173,6 +179,11 @@ TEST(Evaluators, SlowerIsNeverEarlier) {
     auto& set =
         program.factor_sets[draw.below(static_cast<std::int64_t>(program.factor_sets.size()))];
     set.base[draw.below(kResourceCount)] += draw.below(kUnitFactor);
+    for (Template& list : program.templates) {
+      Call& call = list.calls[draw.below(static_cast<std::int64_t>(list.calls.size()))];
+      call.kernel_stretch += draw.below(kUnitFactor);
+      call.transfer_stretch += draw.below(kUnitFactor);
+    }
     const Timeline after = timeline_of(program, options);
     for (std::size_t step = 0; step < before.step_ends.size(); ++step) {
       ASSERT_LE(before.step_ends[step], after.step_ends[step]) << "seed " << seed;

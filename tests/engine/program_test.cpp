@@ -154,6 +154,29 @@ TEST(Variants, EqualCallsStayAsTheyAre) {
   EXPECT_EQ(work_on(equal, b, kCompute), 13);
 }
 
+// Rule: what calls carry counts as stretched. Kernels of 10 at 1.5 and 25: 20 each; transfers of 8
+// at 1.25 and 10 carry the mean already and stay, their stretch too.
+TEST(Variants, EqualCallsCarryTheMeanOfWhatIsStretched) {
+  TinyProgram tiny;
+  const std::int32_t a = tiny.list({compute(10), collective(kTp, 8, {0}), compute(1)});
+  const std::int32_t b = tiny.list({compute(25), collective(kTp, 10, {0}), compute(1)});
+  for (const std::int32_t list : {a, b}) {
+    std::vector<Call>& calls = tiny.program.templates[list].calls;
+    calls[0].work_class = 0;
+    calls[1].work_class = 1;
+    tiny.instance(list, {list, -1});
+  }
+  tiny.program.templates[a].calls[0].kernel_stretch = 3 * kUnitFactor / 2;
+  tiny.program.templates[a].calls[1].transfer_stretch = 5 * kUnitFactor / 4;
+  const Program equal = with_equal_calls(tiny.program);
+  EXPECT_EQ(work_on(equal, a, kCompute), 20 + 1);
+  EXPECT_EQ(work_on(equal, b, kCompute), 20 + 1);
+  EXPECT_EQ(equal.templates[a].calls[0].kernel_stretch, kUnitFactor);
+  EXPECT_EQ(work_on(equal, a, kTp), 8);
+  EXPECT_EQ(equal.templates[a].calls[1].transfer_stretch, 5 * kUnitFactor / 4);
+  EXPECT_EQ(std::get<Timeline>(run(equal, {})).isolated_end.time_since_epoch().count(), 30);
+}
+
 // A call without work takes the mean all the same: a stage without layers would have some.
 TEST(Variants, AnEmptyCallTakesTheMean) {
   TinyProgram tiny;
@@ -234,6 +257,10 @@ TEST(ProgramFaults, NameWhatIsWrong) {
       {"no counterpart", [](Program& p) { p.instances[5].peers[0] = 0; }},
       {"its counterpart 8", [](Program& p) { p.blocks[6].tasks[0].bytes = 9; }},
       {"without a number", [](Program& p) { p.templates[1].calls[1].message = -1; }},
+      {"template 0 call 2: a stretch is not in [1, 64]",
+       [](Program& p) { p.templates[0].calls[2].kernel_stretch = kUnitFactor - 1; }},
+      {"template 0 call 1: a stretch is not in [1, 64]",
+       [](Program& p) { p.templates[0].calls[1].transfer_stretch = 64 * kUnitFactor + 1; }},
       {"outlast the range",
        [](Program& p) { p.blocks[0].tasks[0].work[0] = std::int64_t{1} << 61; }},
   };

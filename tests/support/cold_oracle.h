@@ -45,7 +45,7 @@ class ColdOracle {
       for (const Call& call : program_.templates[instance.template_index].calls) {
         for (const Task& task : program_.blocks[call.block].tasks) {
           if (task.kind != TaskKind::kReceive) {
-            sums[task.stream] += duration(instance, task);
+            sums[task.stream] += duration(instance, call, task);
           }
         }
       }
@@ -59,8 +59,16 @@ class ColdOracle {
     return program_.templates[program_.instances[instance].template_index];
   }
 
-  std::int64_t duration(const Instance& instance, const Task& task) const {
-    return duration_of(task.work, program_.factor_sets[instance.factor_set].base).count();
+  /// Alone, then times the call's stretch for its kind of task, rounded up again.
+  std::int64_t duration(const Instance& instance, const Call& call, const Task& task) const {
+    const auto alone = static_cast<Int128>(
+        duration_of(task.work, program_.factor_sets[instance.factor_set].base).count());
+    const bool kernel = task.kind == TaskKind::kLocal && task.stream == 0;
+    const bool transfer = task.kind == TaskKind::kCollective || task.kind == TaskKind::kSend;
+    const std::int64_t stretch = kernel     ? call.kernel_stretch
+                                 : transfer ? call.transfer_stretch
+                                            : kUnitFactor;
+    return static_cast<std::int64_t>((alone * stretch + kUnitFactor - 1) / kUnitFactor);
   }
 
   bool relax(std::int32_t i) {
@@ -104,7 +112,7 @@ class ColdOracle {
       return std::max(start, sent_[{instance.peers[task.peer_slot], i, call.message}]);
     }
     if (task.kind != TaskKind::kCollective) {
-      const std::int64_t end = start + duration(instance, task);
+      const std::int64_t end = start + duration(instance, call, task);
       if (task.kind == TaskKind::kSend) {
         sent_[{i, instance.peers[task.peer_slot], call.message}] = end;
       }
@@ -113,7 +121,7 @@ class ColdOracle {
     const std::vector<std::int32_t> key = {
         task.group_kind, instance.groups[task.group_kind], issued[task.group_kind]++};
     auto& members = meetings_[key];
-    members[i] = {start, duration(instance, task)};
+    members[i] = {start, duration(instance, call, task)};
     std::int64_t begin = 0;
     std::int64_t longest = 0;
     for (const auto& [member, there] : members) {

@@ -33,6 +33,7 @@ struct RandomProgramOptions {
   bool launches = true;
   bool shuffle_calls = false;  ///< breaks the global order: may deadlock, stays sound
   int slow_share = 3;          ///< one instance in so many has factors of its own
+  bool stretches = false;      ///< some calls take longer beside others
   bool rotated_peers = true;   ///< replicas of neighbouring templates pair up at random
 };
 
@@ -341,6 +342,10 @@ class RandomProgram {
       }
       if (options_.launches && draw_.one_in(3)) {
         call.launch_offset = Duration{draw_.below(200)};
+      }
+      if (options_.stretches && draw_.one_in(3)) {
+        call.kernel_stretch += draw_.below(kUnitFactor);
+        call.transfer_stretch += draw_.one_in(2) ? draw_.below(2 * kUnitFactor) : 0;
       }
       result.calls.push_back(call);
     }
