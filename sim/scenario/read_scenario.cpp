@@ -1,4 +1,5 @@
 #include "foretrain/scenario.h"
+#include "sim/scenario/fabric_keys.h"
 #include "sim/scenario/named_file.h"
 #include "sim/scenario/read_model.h"
 #include "sim/scenario/sections.h"
@@ -82,6 +83,9 @@ void read_cluster(JsonCursor& section, ClusterSpec& cluster, Reading& reading) {
         adopt(*at, hardware.error(), file->path, reading);
       }
     }
+  }
+  if (auto at = section.member("fabric")) {
+    read_fabric_overrides(*at, cluster.hardware);
   }
   if (const auto at = section.require("gpus", "e.g. 1024")) {
     cluster.gpus = at->integer(kPositive).value_or(0);

@@ -1,4 +1,5 @@
 #include "foretrain/scenario.h"
+#include "sim/scenario/fabric_keys.h"
 #include "sim/scenario/imported_hardware.h"
 #include "sim/scenario/json_cursor.h"
 #include "sim/scenario/named_file.h"
@@ -135,18 +136,8 @@ void read_fabric(JsonCursor& file,
                  ConstantReader& constants,
                  const ToldKeys& told,
                  TopologySpec& spec) {
-  constexpr std::string_view kNames[] = {
-      "rail-optimized", "fat-tree", "clos", "discovered", "none"};
-  constexpr FabricKind kKinds[] = {FabricKind::kRailOptimized,
-                                   FabricKind::kFatTree,
-                                   FabricKind::kClos,
-                                   FabricKind::kDiscovered,
-                                   FabricKind::kNone};
-  if (const std::optional<JsonCursor> at = file.require("fabric")) {
-    if (const std::optional<std::string> name = at->choice(kNames)) {
-      spec.fabric = kKinds[std::find(std::begin(kNames), std::end(kNames), *name) - kNames];
-    }
-  }
+  file.require("fabric");
+  read_fabric_words(file, spec);
   const bool fabric = spec.fabric != FabricKind::kNone;
   const bool discovered = spec.fabric == FabricKind::kDiscovered;
   if (discovered) {

@@ -1,4 +1,5 @@
 #include "foretrain/scenario.h"
+#include "sim/scenario/fabric_keys.h"
 #include "sim/scenario/read_model.h"
 #include "sim/scenario/sections.h"
 
@@ -14,6 +15,34 @@ using Json = nlohmann::ordered_json;
 template <typename Enum, std::size_t N>
 std::string word(const std::string_view (&words)[N], Enum value) {
   return std::string(words[static_cast<std::size_t>(value)]);
+}
+
+/// What of the fabric is not as the topology's file says.
+Json fabric_json(const ClusterSpec& cluster) {
+  Json json = Json::object();
+  const Expected<TopologySpec> file = read_topology(cluster.topology);
+  if (!file) {
+    return json;
+  }
+  const TopologySpec& now = cluster.hardware;
+  const auto put = [&](const char* key, const auto& value, const auto& stated) {
+    if (value != stated) {
+      json[key] = value;
+    }
+  };
+  put("fabric", word(kFabricNames, now.fabric), word(kFabricNames, file->fabric));
+  put("off_rail", word(kOffRailNames, now.off_rail), word(kOffRailNames, file->off_rail));
+  put("oversubscription", now.oversubscription, file->oversubscription);
+  put("pod_oversubscription", now.pod_oversubscription, file->pod_oversubscription);
+  put("nodes_per_leaf_group", now.nodes_per_leaf_group, file->nodes_per_leaf_group);
+  put("gpus_per_pod", now.gpus_per_pod, file->gpus_per_pod);
+  put("nics_per_node", now.nics_per_node, file->nics_per_node);
+  if (now.nic_bandwidth != file->nic_bandwidth) {
+    json["nic_bandwidth"] = std::to_string(now.nic_bandwidth.bytes_per_second) + " B/s";
+  }
+  put("failed_links", now.failed_links, file->failed_links);
+  put("failed_nodes", now.failed_nodes, file->failed_nodes);
+  return json;
 }
 
 /// In the largest unit that states the duration as a whole number.
@@ -257,6 +286,9 @@ std::string write_scenario(const Scenario& scenario) {
                       ? Json::parse(write_model_object(scenario.model), nullptr, false)
                       : Json(scenario.model_reference);
   json["cluster"] = {{"topology", scenario.cluster.topology}, {"gpus", scenario.cluster.gpus}};
+  if (Json fabric = fabric_json(scenario.cluster); !fabric.empty()) {
+    json["cluster"]["fabric"] = std::move(fabric);
+  }
   json["training"] = training_json(scenario.training);
   json["parallelism"] = parallelism_json(scenario);
   json["schedule"] = schedule_json(scenario.schedule);
