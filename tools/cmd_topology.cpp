@@ -29,6 +29,8 @@ struct Request {
   std::string write_target;
   std::string gpu;
   std::int64_t gpus_per_node = 0;
+  std::vector<std::string> failed_links;
+  std::vector<std::int64_t> failed_nodes;
 };
 
 std::string rate_text(Bandwidth rate) {
@@ -61,6 +63,18 @@ std::vector<Diagnostic> path_faults(const Request& request, std::int64_t gpus) {
     }
   }
   return faults;
+}
+
+/// A path that the failed links leave nothing of.
+std::vector<Diagnostic> unreachable_faults(const Request& request, const Topology& topology) {
+  if (request.path.empty() || topology.reachable(request.path[0], request.path[1])) {
+    return {};
+  }
+  return {{"/path",
+           "no route is left from gpu" + std::to_string(request.path[0]) + " to gpu" +
+               std::to_string(request.path[1]),
+           topology.spec().failed_links.empty() ? "the fabric's cables do not join their switches"
+                                                : "failed links take theirs out"}};
 }
 
 const std::string& device_name(const Topology& topology, std::int32_t device) {
@@ -188,6 +202,14 @@ void add_options(CLI::App& app, Request& request) {
       ->expected(2)
       ->check(whole_number())
       ->type_name("A B");
+  app.add_option("--failed-links", request.failed_links, "links by id; both directions go")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("LIST");
+  app.add_option("--failed-nodes", request.failed_nodes, "nodes on which no rank sits")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("LIST");
   app.add_flag("--dot", request.dot, "print the graph as Graphviz text");
   CLI::Option* const write =
       app.add_option("--write",
@@ -239,16 +261,24 @@ int cmd_topology(int argc, char** argv) {
                            "give the text of ibnetdiscover or nvidia-smi topo -m, or NCCL's file"};
     return report_faults(Faults{{fault}, FaultKind::kBadInput}, request.name, request.json_target);
   }
-  const Expected<TopologySpec> spec = read_topology(request.name);
+  Expected<TopologySpec> spec = read_topology(request.name);
   if (!spec) {
     return report_faults(spec.error(), request.name, request.json_target);
   }
+  spec->failed_links.insert(
+      spec->failed_links.end(), request.failed_links.begin(), request.failed_links.end());
+  spec->failed_nodes.insert(
+      spec->failed_nodes.end(), request.failed_nodes.begin(), request.failed_nodes.end());
   const std::int64_t gpus = default_gpus(request, *spec);
   const Expected<Topology> topology = Topology::build(*spec, gpus);
   if (!topology) {
     return report_faults(topology.error(), request.name, request.json_target);
   }
   if (std::vector<Diagnostic> faults = path_faults(request, gpus); !faults.empty()) {
+    return report_faults(
+        Faults{std::move(faults), FaultKind::kBadInput}, request.name, request.json_target);
+  }
+  if (std::vector<Diagnostic> faults = unreachable_faults(request, *topology); !faults.empty()) {
     return report_faults(
         Faults{std::move(faults), FaultKind::kBadInput}, request.name, request.json_target);
   }
