@@ -5,6 +5,7 @@
 #include "tools/rank_list.h"
 #include "tools/scenario_inputs.h"
 #include "tools/trace_output.h"
+#include "tools/typed.h"
 
 #include "foretrain/report.h"
 #include "foretrain/simulate.h"
@@ -28,6 +29,7 @@ struct RunLine {
   std::string convention = "causal";
   std::string trace;
   std::string trace_ranks;
+  std::string trace_links;
   std::string json;
   SimulateOptions options;
 };
@@ -49,6 +51,11 @@ void add_options(CLI::App& app, RunLine& line) {
       ->type_name("FILE|-")
       ->check(not_empty());
   app.add_option("--trace-ranks", line.trace_ranks, "ranks to show, e.g. 0,8-15 (one per stage)")
+      ->type_name("LIST")
+      ->check(not_empty());
+  app.add_option("--trace-links",
+                 line.trace_links,
+                 "links to follow over time, ids as topology prints them, separated by commas")
       ->type_name("LIST")
       ->check(not_empty());
   add_json_option(app, line.json);
@@ -77,7 +84,8 @@ int write_trace(const Scenario& scenario, Simulation& simulation, const RunLine&
       cut_trace(simulation,
                 line.options.steps,
                 named ? std::numeric_limits<std::int64_t>::max() : kComfortableTraceBytes);
-  const TraceOptions options = trace_options(scenario, simulation, line.options.steps);
+  TraceOptions options = trace_options(scenario, simulation, line.options.steps);
+  options.links = simulation.links;
   const std::string text =
       for_speedscope(line.trace)
           ? speedscope_profile(simulation.program, simulation.timeline, options)
@@ -109,6 +117,14 @@ std::vector<Diagnostic> check_line(const RunLine& line) {
   std::vector<Diagnostic> faults = check_targets({{"trace", line.trace}, {"json", line.json}});
   if (!line.trace_ranks.empty() && line.trace.empty()) {
     faults.push_back({"/trace-ranks", "--trace-ranks has no effect without --trace", ""});
+  }
+  if (!line.trace_links.empty() && line.trace.empty()) {
+    faults.push_back({"/trace-links", "--trace-links has no effect without --trace", ""});
+  }
+  if (!line.trace_links.empty() && for_speedscope(line.trace)) {
+    faults.push_back({"/trace-links",
+                      "speedscope's format has no counters",
+                      "name the trace .json or .json.gz: a Chrome trace"});
   }
   return faults;
 }
@@ -169,6 +185,7 @@ int cmd_run(int argc, char** argv) {
     }
     line.options.trace_ranks = std::move(*ranks);
   }
+  line.options.trace_links = comma_words(line.trace_links);
   line.options.evaluator = evaluator_of(line.evaluator);
   line.options.flops_convention = convention_of(line.convention);
   line.options.record = !line.trace.empty();

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 /// The answer to `run`, and its faces: text, JSON, Chrome trace.
@@ -158,6 +159,13 @@ struct TextStyle {
 };
 std::string report_text(const StepReport& report, const TextStyle& style = {});
 
+/// A link in a trace.
+struct LinkTrack {
+  std::string id;
+  double bandwidth = 0;                           ///< bytes per second
+  std::vector<std::pair<Instant, double>> rates;  ///< bytes per second from then on
+};
+
 /// What a trace shows. The program the timeline came from must be the one given.
 struct TraceOptions {
   std::string title;
@@ -168,6 +176,7 @@ struct TraceOptions {
   std::int64_t world_size = 1;
   /// Ranks per group of each group kind; needed of a folded program, whose groups hold classes.
   std::vector<std::int64_t> group_sizes;
+  std::vector<LinkTrack> links;  ///< each a counter track
 };
 
 /// Bytes a trace of these ranks and steps will take uncompressed, within a few percent.

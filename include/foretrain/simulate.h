@@ -20,6 +20,7 @@ struct SimulateOptions {
   FlopsConvention flops_convention = FlopsConvention::kCausal;
   bool record = false;                    ///< keep spans for a trace
   std::vector<std::int64_t> trace_ranks;  ///< empty: one rank per pipeline stage of replica 0
+  std::vector<std::string> trace_links;   ///< ids of links to follow over time
   /// Steps and memory only: one run, its idle time not split, no critical path, no stragglers.
   bool times_only = false;
   bool memory_only = false;  ///< nothing runs: the report holds memory's peak and verdict alone
@@ -32,6 +33,7 @@ struct Simulation {
   Program program;                        ///< the program whose timeline this is
   Timeline timeline;                      ///< empty after a deadlock
   std::vector<std::int64_t> group_sizes;  ///< ranks per group of each group kind, folded or not
+  std::vector<LinkTrack> links;           ///< of those asked for
   Schedule schedule;
   ScheduleCosts chunk_costs;  ///< of the schedule's actions when nothing else runs
 };

@@ -348,6 +348,13 @@ std::string chrome_trace(const std::vector<TracePart>& parts, const TraceOptions
     writer.write();
     offsets = {offsets.pid + pids, offsets.arrow + writer.arrows()};
   }
+  if (!parts.empty()) {
+    const TracePart& first = parts.front();
+    write_link_counters(TraceView(*first.program, *first.timeline, options.steps),
+                        options.links,
+                        offsets.pid,
+                        text);
+  }
   text << "\n ],\n \"traceName\": " << json_string(options.title) << "\n}\n";
   return out;
 }

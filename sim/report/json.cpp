@@ -121,6 +121,14 @@ void add_lists(Json& json, const StepReport& report) {
     return Json{{"tensor", kept.tensor}, {"bytes", kept.bytes}};
   });
   json["network"] = array_of(report.network, network_json);
+  json["busiest_links"] = array_of(report.busiest_links, [](const LinkReport& link) {
+    return Json{{"id", link.id},
+                {"bytes", link.bytes},
+                {"bandwidth", link.bandwidth},
+                {"utilisation", link.utilisation},
+                {"carries", link.carries},
+                {"alike", link.alike}};
+  });
   json["critical_path"] = array_of(report.critical_path, [](const PathShare& part) {
     return Json{{"kind", part.kind}, {"time_s", seconds(part.time)}, {"share", part.share}};
   });

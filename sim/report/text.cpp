@@ -218,8 +218,9 @@ std::string report_text(const StepReport& report, const TextStyle& style) {
   }
   return header_lines(report, style) + "\n" + fact_lines(report, style) +
          section(breakdown_lines(report, style)) + section(stage_lines(report, style)) +
-         section(network_lines(report, style)) + section(straggler_lines(report, style)) + "\n" +
-         critical_path_line(report, style) + steps_line(report, style) + footer;
+         section(network_lines(report, style)) + section(link_lines(report, style)) +
+         section(straggler_lines(report, style)) + "\n" + critical_path_line(report, style) +
+         steps_line(report, style) + footer;
 }
 
 }  // namespace foretrain

@@ -168,6 +168,28 @@ std::string network_lines(const StepReport& report, const TextStyle& style) {
   return text;
 }
 
+std::string link_lines(const StepReport& report, const TextStyle& style) {
+  if (report.busiest_links.empty()) {
+    return "";
+  }
+  int width = 16;
+  for (const LinkReport& link : report.busiest_links) {
+    width = std::max(width, display_width(link.id) + 4);
+  }
+  std::string text = paint(style,
+                           Emphasis::kTitle,
+                           pad("busiest links", width) + pad("used", 8, true) +
+                               pad("a step", 11, true) + pad("of", 11, true)) +
+                     "  carries\n";
+  for (const LinkReport& link : report.busiest_links) {
+    text += pad("  " + link.id, width) + pad(percent(link.utilisation), 8, true) +
+            pad(human_bytes(std::llround(link.bytes)), 11, true) +
+            pad(human_rate(link.bandwidth), 11, true) + "  " + link.carries +
+            (link.alike > 1 ? " · " + with_commas(link.alike) + " such links" : "") + "\n";
+  }
+  return text;
+}
+
 std::string straggler_lines(const StepReport& report, const TextStyle& style) {
   if (report.stragglers.empty()) {
     return "";

@@ -25,6 +25,7 @@ std::string gigabytes(std::int64_t bytes);
 std::string breakdown_lines(const StepReport& report, const TextStyle& style);
 std::string stage_lines(const StepReport& report, const TextStyle& style);
 std::string network_lines(const StepReport& report, const TextStyle& style);
+std::string link_lines(const StepReport& report, const TextStyle& style);
 std::string straggler_lines(const StepReport& report, const TextStyle& style);
 
 }  // namespace foretrain

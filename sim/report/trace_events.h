@@ -107,4 +107,10 @@ struct MemoryLevel {
 /// level per nanosecond.
 std::vector<MemoryLevel> memory_levels(const TraceView& view, const Span* first, const Span* last);
 
+/// A process of counters, one a link: bytes per second over time. Follows other events.
+void write_link_counters(const TraceView& view,
+                         const std::vector<LinkTrack>& links,
+                         std::int64_t pid,
+                         TraceText& text);
+
 }  // namespace foretrain

@@ -2,6 +2,8 @@
 
 #include "foretrain/report.h"
 #include "foretrain/simulate.h"
+#include "foretrain/topology.h"
+#include "sim/lower/link_traffic.h"
 #include "sim/lower/lower.h"
 
 #include <functional>
@@ -94,6 +96,19 @@ void add_flow_words(const Scenario& scenario,
                     StepReport& report);
 /// What was assumed, MFU by other counts, the ideal bubble.
 void add_words(const Scenario& scenario, const Lowered& lowered, StepReport& report);
+
+/// The links with the most to carry, at most ten kinds of them. `full`: one instance per rank.
+std::vector<LinkReport> busiest_links(const Scenario& scenario,
+                                      const Program& full,
+                                      const Topology& topology,
+                                      Duration step);
+
+/// What a link carries over time, from the recorded transfers of the classes that cross it.
+LinkTrack link_track(const Program& program,
+                     const Timeline& timeline,
+                     const std::vector<std::int32_t>& class_of,
+                     const std::vector<LinkCrossing>& crossings,
+                     const Link& link);
 
 /// What the first lines of a report say.
 ReportHeader header_of(const Scenario& scenario);

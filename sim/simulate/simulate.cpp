@@ -1,5 +1,7 @@
 #include "foretrain/simulate.h"
 
+#include "sim/base/check.h"
+#include "sim/base/edit_distance.h"
 #include "sim/base/format.h"
 #include "sim/simulate/parts.h"
 
@@ -77,7 +79,12 @@ std::vector<std::int64_t> ranks_to_show(const Program& program,
 }
 
 /// Runs once more for the trace. Ranks shown keep a class of their own, so that each has its spans.
-void record_trace(Program program, const SimulateOptions& options, Simulation& simulation) {
+void record_trace(const Scenario& scenario,
+                  Program program,
+                  const Topology& topology,
+                  const std::vector<std::int32_t>& links,
+                  const SimulateOptions& options,
+                  Simulation& simulation) {
   const std::vector<std::int64_t> ranks = ranks_to_show(program, options.trace_ranks);
   for (const std::int64_t rank : ranks) {
     program.instances[static_cast<std::size_t>(rank)].mark = static_cast<std::int32_t>(rank) + 1;
@@ -86,12 +93,60 @@ void record_trace(Program program, const SimulateOptions& options, Simulation& s
   RunOptions run_options;
   run_options.evaluator = options.evaluator;
   run_options.measured_steps = options.steps;
+  std::vector<std::int32_t>& recorded = run_options.recorded_instances;
   for (const std::int64_t rank : ranks) {
-    run_options.recorded_instances.push_back(folded.class_of[static_cast<std::size_t>(rank)]);
+    recorded.push_back(folded.class_of[static_cast<std::size_t>(rank)]);
   }
+  std::vector<std::int32_t> shown = recorded;
+  std::sort(shown.begin(), shown.end());
+  std::vector<std::vector<LinkCrossing>> crossings;
+  for (const std::int32_t link : links) {
+    crossings.push_back(crossings_of(scenario, program, topology, link));
+    for (const LinkCrossing& crossing : crossings.back()) {
+      recorded.push_back(folded.class_of[static_cast<std::size_t>(crossing.rank)]);
+    }
+  }
+  std::sort(recorded.begin(), recorded.end());
+  recorded.erase(std::unique(recorded.begin(), recorded.end()), recorded.end());
   RunResult result = run(folded.program, run_options);
   simulation.program = std::move(folded.program);
   simulation.timeline = std::get<Timeline>(std::move(result));
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    simulation.links.push_back(link_track(simulation.program,
+                                          simulation.timeline,
+                                          folded.class_of,
+                                          crossings[i],
+                                          topology.links()[static_cast<std::size_t>(links[i])]));
+  }
+  std::erase_if(simulation.timeline.spans, [&shown](const Span& span) {
+    return !std::binary_search(shown.begin(), shown.end(), span.instance);
+  });
+}
+
+/// Indices of links by their ids.
+Expected<std::vector<std::int32_t>> links_named(const std::vector<std::string>& ids,
+                                                const Topology& topology) {
+  std::vector<Diagnostic> faults;
+  std::vector<std::int32_t> links;
+  if (ids.empty()) {
+    return links;
+  }
+  std::vector<std::string> known;
+  for (const Link& link : topology.links()) {
+    known.push_back(link.id);
+  }
+  for (const std::string& id : ids) {
+    const auto found = std::find(known.begin(), known.end(), id);
+    if (found == known.end()) {
+      faults.push_back({"/trace-links", "no link \"" + id + "\"", did_you_mean(id, known)});
+    } else {
+      links.push_back(static_cast<std::int32_t>(found - known.begin()));
+    }
+  }
+  if (!faults.empty()) {
+    return refuse(std::move(faults));
+  }
+  return links;
 }
 
 /// Members of each kind's groups; 1 where a kind has none.
@@ -165,6 +220,13 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
   if (!lowered) {
     return tl::unexpected(std::move(lowered.error()));
   }
+  const Expected<Topology> topology =
+      Topology::build(scenario.cluster.hardware, scenario.cluster.gpus);
+  FORETRAIN_CHECK(topology.has_value(), "a cluster that was lowered");
+  const Expected<std::vector<std::int32_t>> links = links_named(options.trace_links, *topology);
+  if (!links) {
+    return tl::unexpected(links.error());
+  }
   Simulation simulation;
   simulation.schedule = lowered->schedule;
   simulation.chunk_costs = lowered->chunk_costs;
@@ -207,6 +269,7 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
     } else {
       report = assembled(split_idle(lowered->program, classes, idle, run_options, runs));
       explain(scenario, *lowered, classes, run_options, runs, report);
+      report.busiest_links = busiest_links(scenario, lowered->program, *topology, report.step_time);
     }
   }
   SimulationFacts& facts = report.simulation;
@@ -218,7 +281,7 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
   facts.version = std::string(version());
   if (options.record && !report.deadlock) {
     runs.next();
-    record_trace(std::move(lowered->program), options, simulation);
+    record_trace(scenario, std::move(lowered->program), *topology, *links, options, simulation);
   }
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - started;
   facts.wall_s = wall.count();
