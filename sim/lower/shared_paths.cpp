@@ -1,5 +1,6 @@
 #include "sim/lower/shared_paths.h"
 
+#include "sim/lower/link_traffic.h"
 #include "sim/lower/vocabulary.h"
 
 #include <algorithm>
@@ -54,13 +55,6 @@ bool shares(std::size_t kind) {
   return kind != kNormGroup && kind != kPipelineGroup;
 }
 
-/// Of the bulk of a kind's traffic.
-TrafficPattern pattern_of(const Scenario& scenario, std::size_t kind) {
-  const bool ulysses = scenario.parallelism.cp_kind == ContextKind::kUlysses;
-  const bool pairs = kind == kExpertGroup || (kind == kContextGroup && ulysses);
-  return pairs ? TrafficPattern::kAllPairs : TrafficPattern::kRing;
-}
-
 class Paths {
  public:
   Paths(const Scenario& scenario,
@@ -110,7 +104,9 @@ class Paths {
       SharedPath& added = program_.group_paths[kind].emplace_back();
       if (rate > 0) {
         const std::vector<std::int64_t> ranks(members.begin(), members.end());
-        added = path(topology_.pattern_loads(ranks, pattern_of(scenario_, kind)), rate);
+        added = path(
+            topology_.pattern_loads(ranks, pattern_of(scenario_, static_cast<GroupKind>(kind))),
+            rate);
       }
     }
   }
