@@ -64,13 +64,20 @@ enum class TrafficPattern {
   kAllPairs,  ///< each member to every other, equally
 };
 
+/// A link that carries 1 / factor of what it should, in the direction its id says.
+struct SlowLink {
+  std::string id;
+  double factor = 1.0;
+};
+
 /// Immutable. GPUs are devices 0 .. gpus-1 and equal their ranks.
 class Topology {
  public:
   /// Builds `gpus` GPUs of `spec` (the last node may be partly used).
   static Expected<Topology> build(const TopologySpec& spec,
                                   std::int64_t gpus,
-                                  Routing routing = Routing::kDestination);
+                                  Routing routing = Routing::kDestination,
+                                  const std::vector<SlowLink>& slow = {});
   Topology(Topology&&) noexcept;
   Topology& operator=(Topology&&) noexcept;
   ~Topology();

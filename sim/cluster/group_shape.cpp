@@ -167,6 +167,16 @@ std::vector<GroupShape> Topology::group_shapes(
                                       ? Bandwidth{}
                                       : rounded(share_of(loads[at].pairs, pairs, *resources).rate);
   }
+  if (!graph_->slow.empty()) {
+    std::vector<std::vector<NodeMembers>> members;
+    for (std::size_t at = 0; at < groups.size(); ++at) {
+      members.push_back(std::move(loads[at].nodes));
+      slow_down_inside(*this, members.back(), graph_->slow, shapes[at]);
+    }
+    if (spreads_evenly(layout, graph_->routing)) {
+      slow_down_across(*this, members, graph_->slow, shapes);
+    }
+  }
   return shapes;
 }
 

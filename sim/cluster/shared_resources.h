@@ -4,6 +4,7 @@
 #include "sim/cluster/topology_graph.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -88,5 +89,17 @@ class LinkResources : public SharedResources {
  private:
   const Topology& topology_;
 };
+
+/// What slowed links (id, factor) leave of a group's rate inside its nodes, and of the rates
+/// between nodes of groups that communicate at once. The topology's capacities are slowed already;
+/// shapes come as they would be without.
+void slow_down_inside(const Topology& topology,
+                      const std::vector<NodeMembers>& nodes,
+                      const std::map<std::string, double>& slow,
+                      GroupShape& shape);
+void slow_down_across(const Topology& topology,
+                      const std::vector<std::vector<NodeMembers>>& groups,
+                      const std::map<std::string, double>& slow,
+                      std::vector<GroupShape>& shapes);
 
 }  // namespace foretrain

@@ -5,11 +5,20 @@
 #include "sim/cluster/topology_graph.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace foretrain {
 
 const Drawing& Topology::Graph::drawing() const {
-  std::call_once(drawn_, [this] { drawing_ = draw(layout); });
+  std::call_once(drawn_, [this] {
+    drawing_ = draw(layout);
+    for (Link& link : drawing_.links) {
+      if (const auto found = slow.find(link.id); found != slow.end()) {
+        const double rate = static_cast<double>(link.capacity.bytes_per_second) / found->second;
+        link.capacity = {std::max<std::int64_t>(std::llround(rate), 1)};
+      }
+    }
+  });
   return drawing_;
 }
 
@@ -21,10 +30,11 @@ const Router& Topology::Graph::router() const {
 
 namespace {
 
-/// Failed links must be links of the cluster drawn whole.
-std::vector<Diagnostic> failed_link_faults(const ClusterLayout& layout) {
+/// Failed and slow links must be links of the cluster drawn whole.
+std::vector<Diagnostic> named_link_faults(const ClusterLayout& layout,
+                                          const std::vector<SlowLink>& slow) {
   std::vector<Diagnostic> faults;
-  if (layout.spec.failed_links.empty()) {
+  if (layout.spec.failed_links.empty() && slow.empty()) {
     return faults;
   }
   ClusterLayout whole = layout;
@@ -33,15 +43,22 @@ std::vector<Diagnostic> failed_link_faults(const ClusterLayout& layout) {
   for (const Link& link : draw(whole).links) {
     ids.push_back(link.id);
   }
-  for (const std::string& id : layout.spec.failed_links) {
+  const auto check = [&](const std::string& pointer, const std::string& id) {
     if (std::find(ids.begin(), ids.end(), id) == ids.end()) {
       const std::string hint = did_you_mean(id, ids);
-      faults.push_back({"/failed_links",
+      const std::string form = "ids are as `foretrain topology` prints them";
+      faults.push_back({pointer,
                         "no link is called \"" + id + "\"",
-                        hint.empty() ? "ids are as `foretrain topology` prints them, e.g. \"" +
-                                           ids.front() + "\""
-                                     : hint});
+                        !hint.empty() ? hint
+                        : ids.empty() ? form
+                                      : form + ", e.g. \"" + ids.front() + "\""});
     }
+  };
+  for (const std::string& id : layout.spec.failed_links) {
+    check("/failed_links", id);
+  }
+  for (std::size_t at = 0; at < slow.size(); ++at) {
+    check("/slow_links/" + std::to_string(at), slow[at].id);
   }
   return faults;
 }
@@ -53,17 +70,25 @@ Topology::Topology(Topology&&) noexcept = default;
 Topology& Topology::operator=(Topology&&) noexcept = default;
 Topology::~Topology() = default;
 
-Expected<Topology> Topology::build(const TopologySpec& spec, std::int64_t gpus, Routing routing) {
+Expected<Topology> Topology::build(const TopologySpec& spec,
+                                   std::int64_t gpus,
+                                   Routing routing,
+                                   const std::vector<SlowLink>& slow) {
   Expected<ClusterLayout> layout = lay_out(spec, gpus);
   if (!layout) {
     return tl::unexpected<Faults>(std::move(layout.error()));
   }
-  if (std::vector<Diagnostic> faults = failed_link_faults(*layout); !faults.empty()) {
+  if (std::vector<Diagnostic> faults = named_link_faults(*layout, slow); !faults.empty()) {
     return refuse(std::move(faults));
   }
   auto graph = std::make_unique<Graph>();
   graph->layout = std::move(*layout);
   graph->routing = routing;
+  for (const SlowLink& link : slow) {
+    if (link.factor != 1.0) {
+      graph->slow.emplace(link.id, 1.0).first->second *= link.factor;
+    }
+  }
   return Topology(std::move(graph));
 }
 

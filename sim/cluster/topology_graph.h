@@ -4,8 +4,10 @@
 #include "sim/cluster/layout.h"
 #include "sim/cluster/router.h"
 
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include <boost/graph/adjacency_list.hpp>
@@ -41,6 +43,7 @@ std::string reversed_id(const std::string& id);
 struct Topology::Graph {
   ClusterLayout layout;
   Routing routing = Routing::kDestination;
+  std::map<std::string, double> slow;  ///< links that are, by id: the factor
   const Drawing& drawing() const;
   const Router& router() const;
 

@@ -169,13 +169,37 @@ Routing routing_of(const std::string& name) {
 
 }  // namespace
 
+Expected<Topology> topology_of(const Scenario& scenario) {
+  std::vector<SlowLink> slow;
+  std::vector<std::size_t> stated_by;  // per slow link: the perturbation
+  for (std::size_t i = 0; i < scenario.perturbations.size(); ++i) {
+    const Perturbation& perturbation = scenario.perturbations[i];
+    if (perturbation.kind == "slow_link") {
+      slow.push_back({perturbation.link, perturbation.factor});
+      stated_by.push_back(i);
+    }
+  }
+  Expected<Topology> topology = Topology::build(
+      scenario.cluster.hardware, scenario.cluster.gpus, routing_of(scenario.network.routing), slow);
+  if (!topology) {
+    for (Diagnostic& fault : topology.error().list) {
+      for (std::size_t at = 0; at < slow.size(); ++at) {
+        if (fault.pointer == "/slow_links/" + std::to_string(at)) {
+          fault.pointer = "/perturbations/" + std::to_string(stated_by[at]) + "/link";
+          break;
+        }
+      }
+    }
+  }
+  return topology;
+}
+
 Expected<Lowered> lower(const Scenario& scenario) {
   Expected<Schedule> schedule = schedule_of(scenario);
   if (!schedule) {
     return tl::unexpected(schedule.error());
   }
-  const Expected<Topology> topology = Topology::build(
-      scenario.cluster.hardware, scenario.cluster.gpus, routing_of(scenario.network.routing));
+  const Expected<Topology> topology = topology_of(scenario);
   if (!topology) {
     return tl::unexpected(topology.error());
   }

@@ -48,6 +48,9 @@ struct Lowered {
 /// Faults: a schedule or mesh that cannot be built; pointers as in check.
 Expected<Lowered> lower(const Scenario& scenario);
 
+/// The cluster with the scenario's routing and slow links. Faults: links that it does not have.
+Expected<Topology> topology_of(const Scenario& scenario);
+
 /// Factors of every rank from the perturbations: factor_sets and Instance::factor_set. `skip`: one
 /// perturbation left out; -1: none.
 void apply_perturbations(const Scenario& scenario, std::int64_t skip, Program& program);

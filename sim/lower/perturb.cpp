@@ -98,6 +98,9 @@ std::string perturbation_name(const Perturbation& perturbation) {
   if (perturbation.kind == "slow_node") {
     return "slow_node node " + list_text(perturbation.nodes);
   }
+  if (perturbation.kind == "slow_link") {
+    return "slow_link " + perturbation.link;
+  }
   if (perturbation.kind == "jitter") {
     return "jitter per " + perturbation.scope;
   }

@@ -40,13 +40,14 @@ bool is_perturbed(const Program& program) {
 }
 
 /// The program as it would be without one perturbation: most are factors on its durations, loads of
-/// experts are in its work.
+/// experts and slow links are in its work.
 Program without_perturbation(const Scenario& scenario, const Lowered& lowered, std::size_t index) {
-  if (scenario.perturbations[index].kind == "expert_imbalance") {
+  const std::string& kind = scenario.perturbations[index].kind;
+  if (kind == "expert_imbalance" || kind == "slow_link") {
     Scenario kinder = scenario;
     kinder.perturbations.erase(kinder.perturbations.begin() + static_cast<std::ptrdiff_t>(index));
     Expected<Lowered> balanced = lower(kinder);
-    FORETRAIN_CHECK(balanced.has_value(), "a scenario without an imbalance is legal too");
+    FORETRAIN_CHECK(balanced.has_value(), "a scenario without a perturbation is legal too");
     return std::move(balanced->program);
   }
   Program without = lowered.program;

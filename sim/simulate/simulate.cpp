@@ -220,8 +220,7 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
   if (!lowered) {
     return tl::unexpected(std::move(lowered.error()));
   }
-  const Expected<Topology> topology =
-      Topology::build(scenario.cluster.hardware, scenario.cluster.gpus);
+  const Expected<Topology> topology = topology_of(scenario);
   FORETRAIN_CHECK(topology.has_value(), "a cluster that was lowered");
   const Expected<std::vector<std::int32_t>> links = links_named(options.trace_links, *topology);
   if (!links) {

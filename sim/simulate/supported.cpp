@@ -126,15 +126,18 @@ void perturbations(const Scenario& scenario, Refusals& refusals) {
                   "jitter of scope \"" + perturbation.scope + "\"",
                   "scope \"rank\" is simulated");
     const bool expert = perturbation.kind == "expert_imbalance";
+    const bool link = perturbation.kind == "slow_link";
     refusals.when(
-        !jitter && !expert && perturbation.kind != "slow_gpu" && perturbation.kind != "slow_node",
+        !jitter && !expert && !link && perturbation.kind != "slow_gpu" &&
+            perturbation.kind != "slow_node",
         pointer + "/kind",
         "perturbation \"" + perturbation.kind + "\"",
-        "slow_gpu, slow_node, expert_imbalance and jitter of scope rank are simulated");
-    refusals.when(expert && perturbation.steps.has_value(),
-                  pointer + "/steps",
-                  "an expert imbalance of some steps only",
-                  "leave steps out");
+        "slow_gpu, slow_node, slow_link, expert_imbalance and jitter of scope rank are simulated");
+    refusals.when(
+        (expert || link) && perturbation.steps.has_value(),
+        pointer + "/steps",
+        std::string(expert ? "an expert imbalance" : "a slow link") + " of some steps only",
+        "leave steps out");
   }
 }
 
