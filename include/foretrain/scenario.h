@@ -119,6 +119,9 @@ struct RecomputeSpec {
 
 struct OverlapSpec {
   bool tp = false, cp = true, pp = true, ep = false, dp_grad = true, dp_param = true;
+  /// Factor on kernels that run wholly beside transfers, 1: they cost each other nothing. Unset:
+  /// from the GPU's constants (MODEL 4.7), which constant costs do without: 1 there.
+  std::optional<double> contention;
 };
 
 struct NetworkSpec {

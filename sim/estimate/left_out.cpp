@@ -32,7 +32,7 @@ bool usual_overlap(const OverlapSpec& overlap) {
   const OverlapSpec usual;
   return overlap.tp == usual.tp && overlap.cp == usual.cp && overlap.pp == usual.pp &&
          overlap.ep == usual.ep && overlap.dp_grad == usual.dp_grad &&
-         overlap.dp_param == usual.dp_param;
+         overlap.dp_param == usual.dp_param && overlap.contention.value_or(1.0) == 1.0;
 }
 
 /// Ranks of the pipeline with other numbers of layers.

@@ -1,6 +1,8 @@
 // Operators into tasks, in the order the framework launches them.
 #include "sim/lower/block_emission.h"
 
+#include "sim/lower/tensor_chunks.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -99,19 +101,101 @@ void StageBlocks::emit_task(Emission& emission,
   emission.block.tasks.push_back(task);
 }
 
+/// Piece `index` of an operator that is cut; it starts as a kernel does, without NCCL.
+Task StageBlocks::piece_for(const Operator& op,
+                            std::int64_t index,
+                            std::int64_t pieces,
+                            const Emission& emission,
+                            bool free) {
+  if (op.kind == OperatorKind::kGemm) {
+    return task_for(gemm_piece(op, index, pieces), emission, free);
+  }
+  Task task = task_for(op, emission, free);
+  const std::int32_t shape = emission.links->shape(kTensorGroup);
+  if (free || shape < 0) {
+    return task;
+  }
+  const bool gather = op.collective == CollectiveKind::kAllGather;
+  const GroupShape& group = shapes_.shape(shape);
+  LinkModel links = prices_.links();
+  links.fixed = scenario_.costs.constant ? Duration{} : scenario_.cluster.hardware.gpu.kernel_fixed;
+  task.bytes = part_of(task.bytes, index, pieces);
+  task.work = transfer_work(
+      gather ? collective_cost(CollectiveKind::kSendReceive, Bytes{task.bytes}, group, links)
+             : collective_cost(
+                   op.collective, Bytes{part_of(op.payload.value, index, pieces)}, group, links));
+  task.label = vocabulary_.label(gather ? kRingPiece : "tp reduce-scatter piece");
+  return task;
+}
+
+/// The tasks of one operator. In pieces, a ring brings what the second and later pieces of its GEMM
+/// work on, the first is there; what is scattered leaves as each piece is made.
+void StageBlocks::emit_operator(Emission& emission,
+                                const Operator& op,
+                                const Cut& cut,
+                                bool free,
+                                std::vector<std::int32_t> waits) {
+  const bool transfer = op.kind == OperatorKind::kCollective;
+  const bool ring = transfer && op.collective == CollectiveKind::kAllGather && cut.pieces > 1;
+  const std::int64_t pieces = cut.pieces - (ring ? 1 : 0);
+  Emission::Made made;
+  made.waits = waits;
+  for (std::int64_t index = 0; index < pieces; ++index) {
+    std::vector<std::int32_t> inputs = waits;
+    bool detached = op.detached && !op.inputs.empty();
+    if (cut.pieces > 1 && transfer) {
+      if (!ring) {
+        inputs = {emission.made_of(cut.partner).tasks[static_cast<std::size_t>(index)]};
+      }
+      detached = !ring || index > 0;
+    } else if (index > 0 && emission.is_made(cut.partner)) {
+      const std::vector<std::int32_t>& brought = emission.made_of(cut.partner).tasks;
+      inputs.push_back(brought[static_cast<std::size_t>(index - 1)]);
+    }
+    Task task = cut.pieces > 1 ? piece_for(op, index, pieces, emission, free)
+                               : task_for(op, emission, free);
+    if (task.stream == kComputeStream) {
+      (op.pass == Pass::kRecompute ? emission.flops.recomputed : emission.flops.model) +=
+          task.flops;
+    }
+    made.tasks.push_back(emission.next());
+    emit_task(emission, task, std::move(inputs), detached);
+  }
+  emission.made.push_back(std::move(made));
+}
+
+/// The tasks an operator waits for, by what its inputs were made into.
+std::vector<std::int32_t> StageBlocks::inputs_of(const Emission& emission,
+                                                 const Operator& op,
+                                                 const Cut& cut) {
+  std::vector<std::int32_t> waits;
+  for (const std::int32_t input : op.inputs) {
+    const Emission::Made& made = emission.made_of(input);
+    if (op.kind == OperatorKind::kGemm && input == cut.partner) {
+      // The first piece needs what the ring began with; the others wait for it piece by piece.
+      waits.insert(waits.end(), made.waits.begin(), made.waits.end());
+    } else {
+      waits.push_back(made.tasks.back());
+    }
+  }
+  return op.inputs.empty() ? emission.open : waits;
+}
+
 void StageBlocks::emit_part(Emission& emission, const Part& part) {
   const std::vector<Operator>& ops = operators_of(part.operators, emission.phase);
+  const bool layer = part.kind == BlockKind::kDense || part.kind == BlockKind::kMoe;
+  const std::vector<Cut> cuts = scenario_.overlap.tp && layer
+                                    ? tensor_cuts(ops, scenario_.parallelism.tp)
+                                    : std::vector<Cut>(ops.size());
   const std::int32_t base = emission.next();
   std::vector<bool> awaited(ops.size(), false);
   bool weights_awaited = false;
-  for (const Operator& op : ops) {
-    std::vector<std::int32_t> waits;
+  emission.made.clear();
+  for (std::size_t at = 0; at < ops.size(); ++at) {
+    const Operator& op = ops[at];
+    std::vector<std::int32_t> waits = inputs_of(emission, op, cuts[at]);
     for (const std::int32_t input : op.inputs) {
-      waits.push_back(base + input);
       awaited[static_cast<std::size_t>(input)] = true;
-    }
-    if (op.inputs.empty()) {
-      waits = emission.open;
     }
     if (waits.empty() && emission.last_compute < 0) {
       emission.hooks.roots.push_back(emission.next());
@@ -121,17 +205,12 @@ void StageBlocks::emit_part(Emission& emission, const Part& part) {
       const std::vector<std::int32_t>& gathers = emission.gathers[emission.unit];
       waits.insert(waits.end(), gathers.begin(), gathers.end());
     }
-    Task task = task_for(op, emission, part.free);
-    if (task.stream == kComputeStream) {
-      (op.pass == Pass::kRecompute ? emission.flops.recomputed : emission.flops.model) +=
-          task.flops;
-    }
-    emit_task(emission, task, std::move(waits), op.detached && !op.inputs.empty());
+    emit_operator(emission, op, cuts[at], part.free, std::move(waits));
   }
   emission.open.clear();
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (!awaited[i] && ops[i].kind == OperatorKind::kCollective) {
-      emission.open.push_back(base + static_cast<std::int32_t>(i));
+      emission.open.push_back(emission.made[i].tasks.back());
     }
   }
   emission.hooks.part_first.push_back(base);

@@ -232,6 +232,7 @@ Expected<Lowered> lower(const Scenario& scenario) {
   facts.memory = memory_of(scenario, *schedule, parts);
   facts.in_flight_peak = peak_in_flight(*schedule);
   facts.layer_stash = parts.layer_stash();
+  facts.settled_blocks = blocks.settled();
   facts.network = network_of(*places, prices.links(), scenario);
   facts.layers.assign(static_cast<std::size_t>(schedule->size.pp), 0);
   for (std::int32_t rank = 0; rank < schedule->size.pp; ++rank) {

@@ -35,6 +35,8 @@ struct StepFacts {
   std::vector<Stash> layer_stash;            ///< of one layer and micro-batch, by operator
   std::vector<NetworkFacts> network;         ///< tp, dp, pp where degree > 1
   std::vector<std::string> stragglers;       ///< per perturbation, e.g. "slow_gpu rank 17"
+  /// Blocks whose kernels have what transfers beside them take in their work already.
+  std::vector<std::int32_t> settled_blocks;
 };
 
 struct Lowered {

@@ -166,6 +166,16 @@ const StageBlock& StageBlocks::get_pair(const Action& forward,
   return keep(std::move(unit.block), std::move(unit.hooks), flops, place->second);
 }
 
+std::vector<std::int32_t> StageBlocks::settled() const {
+  std::vector<std::int32_t> blocks;
+  if (scenario_.overlap.ep || stated_unit()) {
+    for (const auto& [halves, unit] : pairs_) {
+      blocks.push_back(unit.block);
+    }
+  }
+  return blocks;
+}
+
 /// One kernel of the stated time in place of a unit's tasks.
 BuiltBlock StageBlocks::stated_as(Duration time, const BlockFlops& flops, BuiltBlock unit) {
   Task whole;

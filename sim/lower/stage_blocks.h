@@ -7,6 +7,7 @@
 #include "sim/cost/operator_cost.h"
 #include "sim/lower/parts.h"
 #include "sim/lower/placement.h"
+#include "sim/lower/tensor_chunks.h"
 #include "sim/lower/vocabulary.h"
 
 #include <array>
@@ -119,11 +120,27 @@ class StageBlocks {
   /// FLOPs of one call of a block made by get().
   const BlockFlops& flops(std::int32_t block) const { return flops_.at(block); }
 
+  /// Overlapped units whose kernels have what their transfers take in their work already.
+  std::vector<std::int32_t> settled() const;
+
  private:
   using Shapes = std::array<std::int32_t, kGroupKinds>;
   struct Emission;
   void emit(Emission& emission, const std::vector<std::int32_t>& parts);
   void emit_part(Emission& emission, const Part& part);
+  void emit_operator(Emission& emission,
+                     const Operator& op,
+                     const Cut& cut,
+                     bool free,
+                     std::vector<std::int32_t> waits);
+  static std::vector<std::int32_t> inputs_of(const Emission& emission,
+                                             const Operator& op,
+                                             const Cut& cut);
+  Task piece_for(const Operator& op,
+                 std::int64_t index,
+                 std::int64_t pieces,
+                 const Emission& emission,
+                 bool free);
   void emit_task(Emission& emission, Task task, std::vector<std::int32_t> waits, bool detached);
   void gather_unit(Emission& emission, std::size_t unit);
   void reduce_unit(Emission& emission, std::size_t unit);

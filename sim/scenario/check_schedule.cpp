@@ -203,4 +203,13 @@ void check_schedule(Scenario& scenario, const StatedValues& stated, Rules& rules
   }
 }
 
+/// Closed forms hold exactly only where what runs beside a kernel costs it nothing.
+void check_contention(const Scenario& scenario, const StatedValues& stated, Rules& rules) {
+  if (scenario.costs.constant && stated.modelled_contention) {
+    rules.fault("/overlap/contention",
+                "constant costs know nothing of what transfers take from kernels beside them",
+                "\"none\", a factor such as 1.2, or calibrated costs");
+  }
+}
+
 }  // namespace foretrain

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 namespace foretrain {
-
 void read_recompute(JsonCursor& section, RecomputeSpec& recompute) {
   constexpr std::string_view kModules[] = {
       "core_attn", "layernorm", "mlp", "moe", "moe_act", "mla_up_proj", "shared_experts"};
@@ -40,7 +39,33 @@ void read_recompute(JsonCursor& section, RecomputeSpec& recompute) {
   section.finish();
 }
 
-void read_overlap(JsonCursor& section, OverlapSpec& overlap) {
+namespace {
+
+/// As far as a program's stretches go (program_faults).
+constexpr double kMostContention = 64.0;
+
+/// "modelled", "none", or the factor itself.
+void read_contention(const JsonCursor& at, OverlapSpec& overlap, StatedValues& stated) {
+  constexpr std::string_view kWords[] = {"modelled", "none"};
+  if (at.is_number()) {
+    overlap.contention = at.number({1.0, kMostContention});
+    return;
+  }
+  if (!at.is_string()) {
+    at.fault("must be \"modelled\", \"none\" or a factor",
+             "e.g. 1.2: kernels beside transfers take 1.2 times as long");
+    return;
+  }
+  const std::string word = at.choice(kWords).value_or("");
+  stated.modelled_contention = word == "modelled";
+  if (stated.modelled_contention) {
+    overlap.contention.reset();
+  }
+}
+
+}  // namespace
+
+void read_overlap(JsonCursor& section, OverlapSpec& overlap, StatedValues& stated) {
   if (!section.expect_object()) {
     return;
   }
@@ -50,6 +75,9 @@ void read_overlap(JsonCursor& section, OverlapSpec& overlap) {
   section.read("ep", overlap.ep);
   section.read("dp_grad", overlap.dp_grad);
   section.read("dp_param", overlap.dp_param);
+  if (const std::optional<JsonCursor> at = section.member("contention")) {
+    read_contention(*at, overlap, stated);
+  }
   section.finish();
 }
 

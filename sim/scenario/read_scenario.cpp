@@ -123,7 +123,7 @@ void read_sections(JsonCursor& root, Scenario& scenario, StatedValues& stated, R
     }
   });
   section("recompute", [&](JsonCursor& at) { read_recompute(at, scenario.recompute); });
-  section("overlap", [&](JsonCursor& at) { read_overlap(at, scenario.overlap); });
+  section("overlap", [&](JsonCursor& at) { read_overlap(at, scenario.overlap, stated); });
   section("network", [&](JsonCursor& at) { read_network(at, scenario.network); });
   section("costs", [&](JsonCursor& at) { read_costs(at, scenario.costs); });
   section("stack", [&](JsonCursor& at) { read_stack(at, scenario.stack); });
@@ -145,6 +145,7 @@ Expected<Scenario> resolve(JsonValue text,
   Scenario scenario;
   scenario.name = name;
   scenario.stack = stack_preset("megatron-2024").value_or(StackSpec{});
+  scenario.overlap.contention = 1.0;
   StatedValues stated;
   apply_overrides(text, overrides, faults);
   JsonCursor root(text, "", faults);

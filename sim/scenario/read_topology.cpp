@@ -97,6 +97,21 @@ void read_narrow(JsonCursor& file,
   }
 }
 
+/// What collectives take from kernels: all of it known, or none, and then nothing is slowed.
+void read_contention(ConstantReader& constants, const JsonCursor& file, GpuSpec& gpu) {
+  constexpr IntegerRange kMultiprocessors = {1, 100'000};
+  constants.require("multiprocessors", gpu.multiprocessors, kMultiprocessors, false);
+  constants.require(
+      "collective_multiprocessors", gpu.collective_multiprocessors, kMultiprocessors, false);
+  constants.require(
+      "collective_memory_traffic", gpu.collective_memory_traffic, NumberRange{0.0, 100.0}, false);
+  if (gpu.collective_multiprocessors > 0 && gpu.collective_multiprocessors >= gpu.multiprocessors) {
+    file.fault("collectives hold " + std::to_string(gpu.collective_multiprocessors) + " of " +
+                   std::to_string(gpu.multiprocessors) + " multiprocessors",
+               "collective_multiprocessors must be below multiprocessors");
+  }
+}
+
 void read_gpu(JsonCursor& file, GpuSpec& gpu, std::map<std::string, std::string>& sources) {
   if (!file.expect_object()) {
     return;
@@ -129,6 +144,7 @@ void read_gpu(JsonCursor& file, GpuSpec& gpu, std::map<std::string, std::string>
   constants.require("attention_half_sequence", gpu.attention_half_sequence, kSizeRange);
   constants.require("memory_efficiency", gpu.memory_efficiency, kFraction);
   constants.require("kernel_fixed", gpu.kernel_fixed);
+  read_contention(constants, file, gpu);
   file.finish();
 }
 

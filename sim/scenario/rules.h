@@ -37,6 +37,7 @@ class Rules {
 /// Whether the schedule can run this pp, vpp and number of micro-batches; sets the vpp that a
 /// schedule implies.
 void check_schedule(Scenario& scenario, const StatedValues& stated, Rules& rules);
+void check_contention(const Scenario& scenario, const StatedValues& stated, Rules& rules);
 
 /// Whether the model can be cut this way: heads over tp, experts over ep, layers over stages (which
 /// fills in layers_per_stage), and sizes that can be counted at all.

@@ -17,6 +17,7 @@ struct StatedValues {
   std::optional<std::int64_t> micro_batches;
   bool vpp = false;
   bool multi_token_prediction = false;
+  bool modelled_contention = false;
 };
 
 void read_training(JsonCursor& section, TrainingSpec& training, StatedValues& stated);
@@ -24,7 +25,7 @@ void read_parallelism(JsonCursor& section, Parallelism& parallelism, StatedValue
 /// False: a file that it names cannot be read.
 bool read_schedule(JsonCursor& section, ScheduleSpec& schedule, const std::string& base_directory);
 void read_recompute(JsonCursor& section, RecomputeSpec& recompute);
-void read_overlap(JsonCursor& section, OverlapSpec& overlap);
+void read_overlap(JsonCursor& section, OverlapSpec& overlap, StatedValues& stated);
 void read_network(JsonCursor& section, NetworkSpec& network);
 void read_costs(JsonCursor& section, CostSpec& costs);
 void read_stack(JsonCursor& section, StackSpec& stack);

@@ -394,6 +394,7 @@ void validate_scenario(Scenario& scenario,
   check_recompute(scenario, rules);
   check_sharding(scenario, rules);
   check_perturbations(scenario, rules);
+  check_contention(scenario, stated, rules);
 }
 
 }  // namespace foretrain

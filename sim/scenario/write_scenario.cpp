@@ -212,6 +212,12 @@ Json costs_json(const CostSpec& costs) {
           {"embedding_and_head", costs.embedding_and_head_free ? "free" : "counted"}};
 }
 
+Json contention_json(const OverlapSpec& overlap) {
+  return !overlap.contention          ? Json("modelled")
+         : *overlap.contention == 1.0 ? Json("none")
+                                      : Json(*overlap.contention);
+}
+
 Json stack_fields(const StackSpec& stack) {
   return {{"name", stack.name},
           {"family", stack.family},
@@ -298,7 +304,8 @@ std::string write_scenario(const Scenario& scenario) {
                      {"pp", overlap.pp},
                      {"ep", overlap.ep},
                      {"dp_grad", overlap.dp_grad},
-                     {"dp_param", overlap.dp_param}};
+                     {"dp_param", overlap.dp_param},
+                     {"contention", contention_json(overlap)}};
   json["network"] = {{"mode", scenario.network.mode}, {"routing", scenario.network.routing}};
   json["costs"] = costs_json(scenario.costs);
   json["stack"] = stack_json(scenario.stack);

@@ -1,4 +1,5 @@
 #include "sim/base/check.h"
+#include "sim/simulate/contention.h"
 #include "sim/simulate/parts.h"
 
 #include <algorithm>
@@ -48,6 +49,7 @@ Program without_perturbation(const Scenario& scenario, const Lowered& lowered, s
     kinder.perturbations.erase(kinder.perturbations.begin() + static_cast<std::ptrdiff_t>(index));
     Expected<Lowered> balanced = lower(kinder);
     FORETRAIN_CHECK(balanced.has_value(), "a scenario without a perturbation is legal too");
+    copy_stretches(lowered.program, balanced->program);
     return std::move(balanced->program);
   }
   Program without = lowered.program;

@@ -3,10 +3,12 @@
 #include "sim/base/check.h"
 #include "sim/base/edit_distance.h"
 #include "sim/base/format.h"
+#include "sim/simulate/contention.h"
 #include "sim/simulate/parts.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <numeric>
 #include <utility>
 #include <variant>
@@ -205,6 +207,38 @@ void explain(const Scenario& scenario,
   report.stragglers = straggler_costs(scenario, lowered, report.step_time, options, runs);
 }
 
+/// What was done about kernels and transfers beside one another.
+void add_contention(const ContentionOutcome& contention, StepReport& report) {
+  constexpr double kTold = 0.001;
+  if (!contention.note.empty()) {
+    report.notes.push_back(contention.note);
+  }
+  if (contention.slowed > 0) {
+    report.assumed.push_back("kernels " + percent(contention.slowed) +
+                             " slower for the transfers beside them");
+  }
+  if (contention.step) {
+    const double left = seconds(report.step_time - *contention.step) / seconds(report.step_time);
+    if (std::abs(left) > kTold && report.steps.n == 1) {
+      report.notes.push_back(
+          "slowdown by transfers beside kernels not settled: the last pass "
+          "moved the step by " +
+          percent(left, 2));
+    }
+  }
+}
+
+/// About the run itself; its time and memory are known at its end.
+void add_facts(const Scenario& scenario, const SimulateOptions& options, Simulation& simulation) {
+  SimulationFacts& facts = simulation.report.simulation;
+  facts.evaluator = evaluator_of(options, simulation.program);
+  facts.ranks_total = scenario.cluster.gpus;
+  facts.ranks_simulated = static_cast<std::int64_t>(simulation.program.instances.size());
+  facts.tasks = simulation.timeline.tasks;
+  facts.seed = scenario.seed;
+  facts.version = std::string(version());
+}
+
 }  // namespace
 
 std::string_view version() {
@@ -237,6 +271,8 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
   RunOptions run_options;
   run_options.evaluator = options.evaluator;
   run_options.measured_steps = options.steps;
+  const ContentionOutcome contention = settle_contention(
+      scenario, lowered->facts.settled_blocks, run_options, lowered->program, folded);
 
   RunCount runs = count_runs(scenario, options, lowered->program, folded, run_options);
   runs.next();
@@ -270,21 +306,16 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
       explain(scenario, *lowered, classes, run_options, runs, report);
       report.busiest_links = busiest_links(scenario, lowered->program, *topology, report.step_time);
     }
+    add_contention(contention, report);
   }
-  SimulationFacts& facts = report.simulation;
-  facts.evaluator = evaluator_of(options, simulation.program);
-  facts.ranks_total = scenario.cluster.gpus;
-  facts.ranks_simulated = static_cast<std::int64_t>(simulation.program.instances.size());
-  facts.tasks = simulation.timeline.tasks;
-  facts.seed = scenario.seed;
-  facts.version = std::string(version());
+  add_facts(scenario, options, simulation);
   if (options.record && !report.deadlock) {
     runs.next();
     record_trace(scenario, std::move(lowered->program), *topology, *links, options, simulation);
   }
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - started;
-  facts.wall_s = wall.count();
-  facts.peak_rss_bytes = peak_rss_bytes();
+  report.simulation.wall_s = wall.count();
+  report.simulation.peak_rss_bytes = peak_rss_bytes();
   return simulation;
 }
 

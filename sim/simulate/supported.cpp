@@ -1,3 +1,4 @@
+#include "foretrain/mesh.h"
 #include "foretrain/schedule.h"
 #include "foretrain/simulate.h"
 
@@ -64,12 +65,33 @@ void precision(const PrecisionSpec& types, Refusals& refusals) {
                 "bf16 and fp8 are simulated");
 }
 
+bool crosses_nodes(const Scenario& scenario, const char* dimension) {
+  const Expected<DeviceMesh> mesh = DeviceMesh::build(mesh_size(scenario));
+  if (!mesh) {
+    return false;
+  }
+  const std::int64_t node = scenario.cluster.hardware.gpus_per_node;
+  const std::vector<ProcessGroup> groups = mesh->groups(dimension);
+  return std::any_of(groups.begin(), groups.end(), [node](const ProcessGroup& group) {
+    return group.ranks.front() / node != group.ranks.back() / node;
+  });
+}
+
 void software(const Scenario& scenario, Refusals& refusals) {
   precision(scenario.training.dtype, refusals);
-  refusals.when(scenario.overlap.tp,
+  const bool overlaps = scenario.overlap.tp && scenario.parallelism.tp > 1;
+  refusals.when(overlaps && !scenario.parallelism.sequence_parallel,
                 "/overlap/tp",
-                "overlapped tensor-parallel communication",
-                "false is simulated");
+                "overlapped tensor-parallel communication without sequence_parallel",
+                "an all-reduce is not cut beside GEMMs: set sequence_parallel, or tp to false");
+  refusals.when(overlaps && crosses_nodes(scenario, "tp"),
+                "/overlap/tp",
+                "overlapped tensor-parallel communication between nodes",
+                "user buffers need NVLink: keep tp within a node, or set it to false");
+  refusals.when(scenario.overlap.contention.value_or(2.0) > 1.0 && scenario.network.mode == "flow",
+                "/overlap/contention",
+                "contention beside kernels in network mode \"flow\"",
+                "\"none\", or network mode \"analytic\"");
 }
 
 bool has_overlapped_units(const Scenario& scenario) {

@@ -96,7 +96,9 @@ TEST(RunCommand, WhatIsNotBuiltIsRefusedByName) {
             "/schedule/slices",
             "slices with context parallelism"},
            {"network.mode=flow --evaluator dataflow", "/network/mode", "dataflow"},
-           {"overlap.tp=true", "/overlap/tp", "overlapped tensor-parallel"}}) {
+           {"overlap.tp=true --set parallelism.sequence_parallel=false",
+            "/overlap/tp",
+            "without sequence_parallel"}}) {
     const std::string line = "llama3-8b-8 --set " + refusal.set;
     const json answer = result(line, 2);
     ASSERT_FALSE(answer.value("ok", true)) << line;

@@ -367,5 +367,16 @@ TEST(Override, AShortFormGrowsIntoAnObject) {
   EXPECT_EQ(scenario->stack.family, "megatron");
 }
 
+TEST(Refusal, ContentionThatIsNone) {
+  EXPECT_EQ(faults_of({"overlap.contention=0.9"}),
+            Lines{"/overlap/contention | must be a number from 1.0 to 64.0, not 0.9 | "});
+  EXPECT_EQ(faults_of({"overlap.contention=true"}),
+            Lines{"/overlap/contention | must be \"modelled\", \"none\" or a factor | e.g. 1.2: "
+                  "kernels beside transfers take 1.2 times as long"});
+  EXPECT_EQ(faults_of({"overlap.contention=modelled", "costs=constant"}),
+            Lines{"/overlap/contention | constant costs know nothing of what transfers take from "
+                  "kernels beside them | \"none\", a factor such as 1.2, or calibrated costs"});
+}
+
 }  // namespace
 }  // namespace foretrain

@@ -66,6 +66,23 @@ TEST(RoundTrip, DefaultsAreThoseOfTheInterface) {
   EXPECT_EQ(scenario->network.routing, "destination");
 }
 
+// Rule: contention is modelled or stated where a scenario says so, else there is none.
+TEST(RoundTrip, ContentionIsModelledStatedOrNone) {
+  const auto written = [](const std::vector<std::string>& overrides) {
+    const Expected<Scenario> scenario = parse_scenario(kExample, ".", overrides);
+    const std::string text = scenario ? write_scenario(*scenario) : "refused";
+    const std::size_t at = text.find("\"contention\": ") + 14;
+    return text.substr(at, text.find_first_of(",\n}", at) - at);
+  };
+  EXPECT_EQ(written({}), "\"none\"");
+  EXPECT_EQ(written({"overlap.contention=modelled"}), "\"modelled\"");
+  EXPECT_EQ(written({"overlap.contention=none"}), "\"none\"");
+  EXPECT_EQ(written({"overlap.contention=1"}), "\"none\"");
+  EXPECT_EQ(written({"overlap.contention=1.25"}), "1.25");
+  EXPECT_EQ(written({"costs=constant"}), "\"none\"");
+  EXPECT_EQ(written({"costs=constant", "overlap.contention=2"}), "2.0");
+}
+
 /// One of some values for each of some keys; many combinations are illegal, which is the point.
 std::vector<std::string> random_overrides(std::uint64_t seed) {
   const std::vector<std::vector<std::string>> keys = {
@@ -94,6 +111,7 @@ std::vector<std::string> random_overrides(std::uint64_t seed) {
       {"schedule", "gpipe", "1f1b", "interleaved", "zb-v", R"({"name":"1f1b","barrier":false})"},
       {"recompute", R"({"mode":"full","layers":3})", R"({"modules":["mlp"]})"},
       {"costs", "constant", R"({"model":"constant","link_latency":"1.5 us"})"},
+      {"overlap.contention", "modelled", "none", "1.5"},
       {"stack", "megatron-2021", R"({"name":"textbook","host_launch":"2 us"})"},
       {"perturbations",
        R"([{"kind":"pause","ranks":"all","length":"50 ms","period":"10 s","steps":[1,3]}])",
