@@ -27,7 +27,14 @@ constexpr std::size_t kShownLinks = 10;
 struct FlowsLine {
   std::string file, topology, json_target;
   std::int64_t gpus = 0;  ///< 0: not given
+  std::string routing = "destination";
 };
+
+Routing routing_of(const std::string& word) {
+  return word == "hashed"   ? Routing::kHashed
+         : word == "single" ? Routing::kSingle
+                            : Routing::kDestination;
+}
 
 /// The given count, or the whole nodes that hold the highest rank named.
 std::int64_t gpus_for(const FlowsLine& line,
@@ -182,6 +189,9 @@ int cmd_flows(int argc, char** argv) {
       ->check(not_empty());
   app.add_option("--gpus", line.gpus, "GPUs to build (default: whole nodes that hold all ranks)")
       ->check(whole_number(1));
+  app.add_option("--routing", line.routing, "which of equal routes: destination, hashed or single")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"destination", "hashed", "single"}));
   add_json_option(app, line.json_target);
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
@@ -195,7 +205,8 @@ int cmd_flows(int argc, char** argv) {
   if (!flows || !spec) {
     return report_faults(both_faults(flows, spec), line.file, line.json_target);
   }
-  const Expected<Topology> topology = Topology::build(*spec, gpus_for(line, *spec, *flows));
+  const Expected<Topology> topology =
+      Topology::build(*spec, gpus_for(line, *spec, *flows), routing_of(line.routing));
   if (!topology) {
     return report_faults(topology.error(), line.topology, line.json_target);
   }

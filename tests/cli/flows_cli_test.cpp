@@ -1,5 +1,6 @@
 #include "tests/support/command.h"
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -114,6 +115,29 @@ TEST(FlowsCommand, RanksThatAreNotThereAndTimesThatCannotBeCounted) {
     many.push_back(flow(std::to_string(at), 0, 8, 9007199254740992));
   }
   EXPECT_EQ(result(many, 2)["faults"][0]["pointer"], "/flows");
+}
+
+// 32 flows fill a leaf's uplinks: destinations spread over the 32 spines, a hash puts some on the
+// same one, and one route for all makes them share.
+TEST(FlowsCommand, RoutingChoosesAmongEqualRoutes) {
+  std::vector<json> flows;
+  for (int node = 0; node < 32; ++node) {
+    flows.push_back(flow(std::to_string(node), node * 8, 512 + node * 8, "50 GB"));
+  }
+  const auto last = [&flows](const std::string& routing) {
+    double finish = 0;
+    const json out = result(flows, 0, "--gpus 1024 --routing " + routing);
+    for (const json& one : out["flows"]) {
+      finish = std::max(finish, one["finish_s"].get<double>());
+    }
+    return finish;
+  };
+  EXPECT_NEAR(last("destination"), 1.0, 1e-4);
+  EXPECT_NEAR(last("single"), 32.0, 1e-4);
+  const double hashed = last("hashed");
+  EXPECT_GT(hashed, 1.5);
+  EXPECT_LT(hashed, 16.0);
+  EXPECT_EQ(run("{}", "--topology dgx-h100-ndr400 --routing shortest").code, 2);
 }
 
 TEST(FlowsCommand, BadFiles) {
