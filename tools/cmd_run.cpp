@@ -185,7 +185,9 @@ int cmd_run(int argc, char** argv) {
     }
     line.options.trace_ranks = std::move(*ranks);
   }
-  line.options.trace_links = comma_words(line.trace_links);
+  if (!line.trace_links.empty()) {
+    line.options.trace_links = comma_words(line.trace_links);
+  }
   line.options.evaluator = evaluator_of(line.evaluator);
   line.options.flops_convention = convention_of(line.convention);
   line.options.record = !line.trace.empty();

@@ -76,6 +76,7 @@ void read_overlap(JsonCursor& section, OverlapSpec& overlap, StatedValues& state
   section.read("dp_grad", overlap.dp_grad);
   section.read("dp_param", overlap.dp_param);
   if (const std::optional<JsonCursor> at = section.member("contention")) {
+    stated.contention = true;
     read_contention(*at, overlap, stated);
   }
   section.finish();

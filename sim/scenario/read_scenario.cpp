@@ -154,6 +154,11 @@ Expected<Scenario> resolve(JsonValue text,
     return refuse(std::move(faults));
   }
   read_sections(root, scenario, stated, reading);
+  const bool modelled =
+      !scenario.costs.constant && !scenario.costs.stated && scenario.network.mode == "analytic";
+  if (!stated.contention && modelled) {
+    scenario.overlap.contention.reset();
+  }
   validate_scenario(scenario, stated, waived, faults);
   if (!faults.empty()) {
     return tl::unexpected<Faults>(Faults{std::move(faults), reading.kind});

@@ -17,7 +17,8 @@ struct StatedValues {
   std::optional<std::int64_t> micro_batches;
   bool vpp = false;
   bool multi_token_prediction = false;
-  bool modelled_contention = false;
+  bool contention = false;           ///< overlap.contention, whatever it says
+  bool modelled_contention = false;  ///< and it says so
 };
 
 void read_training(JsonCursor& section, TrainingSpec& training, StatedValues& stated);

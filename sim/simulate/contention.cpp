@@ -119,13 +119,28 @@ class Passes {
   }
 
  private:
+  /// Calls of one block share what they lose: which of them a transfer happens to meet moves with
+  /// every pass, and along a pipeline the latest would win each time.
+  std::vector<CallLoss> by_block(const Template& body, const std::vector<CallLoss>& losses) const {
+    std::vector<CallLoss> sums(folded_.blocks.size());
+    for (std::size_t c = 0; c < losses.size(); ++c) {
+      CallLoss& sum = sums[static_cast<std::size_t>(body.calls[c].block)];
+      sum.kernels.time += losses[c].kernels.time;
+      sum.kernels.lost += losses[c].kernels.lost;
+      sum.transfers.time += losses[c].transfers.time;
+      sum.transfers.lost += losses[c].transfers.lost;
+    }
+    return sums;
+  }
+
   bool stretch(const std::vector<std::vector<CallLoss>>& losses, ContentionOutcome& outcome) {
     bool changed = false;
     Loss kernels;
     for (std::size_t t = 0; t < losses.size(); ++t) {
+      const std::vector<CallLoss> means = by_block(folded_.templates[t], losses[t]);
       for (std::size_t c = 0; c < losses[t].size(); ++c) {
         Call& call = folded_.templates[t].calls[c];
-        const CallLoss& loss = losses[t][c];
+        const CallLoss& loss = means[static_cast<std::size_t>(call.block)];
         Stretches& before = before_[t][c];
         const Stretches now = stretches_of(call);
         call.kernel_stretch = settled(before.kernel, now.kernel, stretch_from(loss.kernels));
@@ -133,8 +148,8 @@ class Passes {
             settled(before.transfer, now.transfer, stretch_from(loss.transfers));
         changed = changed || now != stretches_of(call);
         before = now;
-        kernels.time += loss.kernels.time;
-        kernels.lost += loss.kernels.lost;
+        kernels.time += losses[t][c].kernels.time;
+        kernels.lost += losses[t][c].kernels.lost;
       }
     }
     outcome.slowed =

@@ -36,12 +36,18 @@ std::int64_t span_count(const Program& program, int steps) {
 }
 
 /// The report of a run that stopped: who waits for what.
-StepReport deadlock_report(const Deadlock& deadlock) {
+StepReport deadlock_report(const Scenario& scenario,
+                           const Lowered& lowered,
+                           const Program& classes,
+                           const Deadlock& deadlock) {
   StepReport report;
   report.deadlock = true;
   for (const BlockedTask& task : deadlock.blocked) {
     report.blocked.push_back({std::to_string(task.rank), task.task, task.waiting_for});
   }
+  report.deadlock_grid = deadlock_grid(classes, lowered, deadlock);
+  report.header.name = scenario.name;
+  report.header.scenario_json = write_scenario(scenario);
   return report;
 }
 
@@ -284,10 +290,7 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
   if (std::holds_alternative<Deadlock>(result)) {
     // Told by classes of ranks, however many of them ran.
     const RunResult told = options.all_ranks ? run(classes, run_options) : std::move(result);
-    report = deadlock_report(std::get<Deadlock>(told));
-    report.deadlock_grid = deadlock_grid(classes, *lowered, std::get<Deadlock>(told));
-    report.header.name = scenario.name;
-    report.header.scenario_json = write_scenario(scenario);
+    report = deadlock_report(scenario, *lowered, classes, std::get<Deadlock>(told));
   } else {
     simulation.timeline = std::get<Timeline>(std::move(result));
     const auto assembled = [&](const IdleSplit& idle) {

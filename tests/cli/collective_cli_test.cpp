@@ -1,4 +1,5 @@
 #include "tests/support/command.h"
+#include "tests/support/own_folder.h"
 
 #include <cmath>
 #include <fstream>
@@ -26,7 +27,7 @@ json result(const std::string& line, int code = 0) {
 }
 
 std::string file_of(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + name;
+  const std::string path = test::own_folder() + name;
   std::ofstream(path) << text;
   return path;
 }

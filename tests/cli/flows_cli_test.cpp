@@ -1,4 +1,5 @@
 #include "tests/support/command.h"
+#include "tests/support/own_folder.h"
 
 #include <algorithm>
 #include <fstream>
@@ -17,7 +18,7 @@ using nlohmann::json;
 using test::Outcome;
 
 std::string file_with(const std::string& text) {
-  const std::string path = testing::TempDir() + "flows.json";
+  const std::string path = test::own_folder() + "flows.json";
   std::ofstream(path) << text;
   return path;
 }

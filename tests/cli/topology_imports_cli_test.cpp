@@ -1,6 +1,7 @@
 #include "tests/support/command.h"
 #include "tests/support/fabric_text.h"
 #include "tests/support/node_text.h"
+#include "tests/support/own_folder.h"
 
 #include <filesystem>
 #include <fstream>
@@ -18,7 +19,7 @@ using nlohmann::json;
 using test::Outcome;
 
 std::string written(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + "imports_" + name;
+  const std::string path = test::own_folder() + "imports_" + name;
   std::ofstream(path) << text;
   return path;
 }
@@ -119,7 +120,7 @@ TEST(TopologyImports, TextAndDotOfANode) {
 // and rates, 450 GB/s from 18 links and NICs of 400 Gb/s.
 TEST(TopologyImports, WritesANode) {
   const std::string node = written("node.xml", test::NcclText().text());
-  const std::string out = testing::TempDir() + "imports_written.json";
+  const std::string out = test::own_folder() + "imports_written.json";
   EXPECT_EQ(run(node + " --write " + out + " --gpu h100-sxm").code, 0);
   const json built = result(out + " --gpus 16 --path 0 8");
   EXPECT_EQ(built["name"], "imports_written");
@@ -137,7 +138,7 @@ TEST(TopologyImports, WritesANode) {
 TEST(TopologyImports, WritesAFabric) {
   const test::RailFabric shape{.groups = 2, .hosts = 2, .rails = 8, .spines = 3, .cables = 1};
   const std::string fabric = written("rails.out", shape.build().text());
-  const std::string out = testing::TempDir() + "imports_rails.json";
+  const std::string out = test::own_folder() + "imports_rails.json";
   EXPECT_EQ(run(fabric + " --write " + out + " --gpu h100-sxm").code, 0);
   const json built = result(out + " --gpus 32 --path 0 31");
   EXPECT_EQ(built["nodes"], 4);
@@ -151,7 +152,7 @@ TEST(TopologyImports, WritesAFabric) {
 
 TEST(TopologyImports, FaultsOfWriting) {
   const std::string node = written("node.xml", test::NcclText().text());
-  const std::string out = " --write " + testing::TempDir() + "imports_never.json";
+  const std::string out = " --write " + test::own_folder() + "imports_never.json";
   const json unnamed = result(node + out, 2);
   EXPECT_EQ(unnamed["faults"][0]["pointer"], "/gpu");
   EXPECT_NE(unnamed["faults"][0]["hint"].get<std::string>().find("h100-sxm"), std::string::npos);
@@ -160,7 +161,7 @@ TEST(TopologyImports, FaultsOfWriting) {
   EXPECT_EQ(result("dgx-h100-ndr400" + out, 2)["faults"][0]["pointer"], "/write");
   EXPECT_EQ(run(node + " --gpu h100-sxm").code, 2) << "--gpu without --write";
   EXPECT_EQ(run(node + " --write " + node + " --gpu h100-sxm").code, 2) << "over its own input";
-  EXPECT_FALSE(std::filesystem::exists(testing::TempDir() + "imports_never.json"));
+  EXPECT_FALSE(std::filesystem::exists(test::own_folder() + "imports_never.json"));
 }
 
 }  // namespace

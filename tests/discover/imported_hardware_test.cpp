@@ -1,5 +1,6 @@
 #include "tests/support/fabric_text.h"
 #include "tests/support/node_text.h"
+#include "tests/support/own_folder.h"
 
 #include "foretrain/scenario.h"
 
@@ -18,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string written(const std::string& name, const std::string& text) {
-  std::ofstream(testing::TempDir() + "hardware_" + name) << text;
+  std::ofstream(test::own_folder() + "hardware_" + name) << text;
   return "hardware_" + name;
 }
 
@@ -38,7 +39,7 @@ Json without_node(const std::string& node_file) {
 }
 
 Expected<TopologySpec> read(const Json& topology) {
-  return read_topology(testing::TempDir() + written("topology.json", topology.dump()));
+  return read_topology(test::own_folder() + written("topology.json", topology.dump()));
 }
 
 std::string faults_of(const Json& topology) {

@@ -1,5 +1,6 @@
 #include "sim/lower/expert_loads.h"
 
+#include "tests/support/own_folder.h"
 #include "tests/support/small_experts.h"
 
 #include <cmath>
@@ -61,7 +62,7 @@ TEST(ExpertLoads, AFactorOfOneIsNoImbalance) {
 
 /// 4 layers, 2 micro-batches, 8 ranks: rank (layer + micro-batch) mod 8 gets 3, the others 1.
 std::string loads_file(bool complete) {
-  const std::string path = testing::TempDir() + "expert_loads.csv";
+  const std::string path = test::own_folder() + "expert_loads.csv";
   std::ofstream file(path);
   file << "layer,micro_batch,rank,load\n";
   for (int layer = 0; layer < 4; ++layer) {

@@ -179,7 +179,8 @@ TEST(Trace, DrawsAnArrowForEachMessage) {
 TEST(Trace, LeavesOutArrowsWithOneEnd) {
   TinyTrace trace;
   std::erase_if(trace.timeline.spans, [](const Span& span) { return span.instance >= 2; });
-  const std::string text = chrome_trace(trace.program, trace.timeline, {"", 2, "", 0, "", 1, {}});
+  const std::string text =
+      chrome_trace(trace.program, trace.timeline, {"", 2, "", 0, "", 1, {}, {}});
   EXPECT_EQ(text.find("\"ph\":\"s\""), std::string::npos);
   EXPECT_EQ(text.find("\"ph\":\"f\""), std::string::npos);
   EXPECT_NE(text.find("ncclDevKernel_SendRecv"), std::string::npos);

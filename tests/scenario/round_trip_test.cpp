@@ -66,7 +66,7 @@ TEST(RoundTrip, DefaultsAreThoseOfTheInterface) {
   EXPECT_EQ(scenario->network.routing, "destination");
 }
 
-// Rule: contention is modelled or stated where a scenario says so, else there is none.
+// Rule: contention is modelled unless a scenario says otherwise, or its costs do without.
 TEST(RoundTrip, ContentionIsModelledStatedOrNone) {
   const auto written = [](const std::vector<std::string>& overrides) {
     const Expected<Scenario> scenario = parse_scenario(kExample, ".", overrides);
@@ -74,7 +74,7 @@ TEST(RoundTrip, ContentionIsModelledStatedOrNone) {
     const std::size_t at = text.find("\"contention\": ") + 14;
     return text.substr(at, text.find_first_of(",\n}", at) - at);
   };
-  EXPECT_EQ(written({}), "\"none\"");
+  EXPECT_EQ(written({}), "\"modelled\"");
   EXPECT_EQ(written({"overlap.contention=modelled"}), "\"modelled\"");
   EXPECT_EQ(written({"overlap.contention=none"}), "\"none\"");
   EXPECT_EQ(written({"overlap.contention=1"}), "\"none\"");

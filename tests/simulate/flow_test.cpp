@@ -142,6 +142,7 @@ TEST(FlowMode, EveryRankOfAJobOf128IsWhatItsClassIs) {
   ASSERT_TRUE(read.has_value());
   Scenario scenario = *read;
   scenario.network.mode = "flow";
+  scenario.overlap.contention = 1.0;
   const Simulation every = simulated(scenario, true);
   const Simulation classes = simulated(scenario, false);
   EXPECT_EQ(every.timeline.step_ends, classes.timeline.step_ends);
