@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 
 namespace foretrain {
 namespace {
@@ -77,6 +78,35 @@ std::vector<double> capacities(const Topology& topology) {
   return rates;
 }
 
+/// Links that can hold a flow up. Not so one whose every flow goes over a narrower one as well, as
+/// all of a GPU's PCIe link goes over its NIC; of equally narrow ones the first counts.
+std::vector<bool> links_that_count(const std::vector<double>& rates,
+                                   const std::vector<FlowOutcome>& outcomes) {
+  std::vector<std::vector<std::int32_t>> companions(rates.size());  // on every path over the link
+  std::vector<bool> used(rates.size(), false);
+  for (const FlowOutcome& outcome : outcomes) {
+    const std::vector<std::int32_t>& path = outcome.path;
+    for (const std::int32_t link : path) {
+      const auto at = static_cast<std::size_t>(link);
+      if (!used[at]) {
+        used[at] = true;
+        companions[at] = path;
+      }
+      std::erase_if(companions[at], [&path](std::int32_t other) {
+        return std::find(path.begin(), path.end(), other) == path.end();
+      });
+    }
+  }
+  for (std::size_t at = 0; at < used.size(); ++at) {
+    const auto narrower = [&](std::int32_t other) {
+      const auto beside = static_cast<std::size_t>(other);
+      return std::pair(rates[beside], beside) < std::pair(rates[at], at);
+    };
+    used[at] = used[at] && std::none_of(companions[at].begin(), companions[at].end(), narrower);
+  }
+  return used;
+}
+
 /// At least 1 ps where there are bytes.
 Duration rounded_down(Bytes bytes, Bandwidth rate) {
   const Duration up = bytes / rate;
@@ -89,11 +119,13 @@ void begin(Transfers& transfers,
            const Topology& topology,
            const FlowRequest& flow,
            const FlowOutcome& outcome,
+           const std::vector<bool>& counts,
            std::size_t tag) {
   std::vector<LinkUse> uses;
-  uses.reserve(outcome.path.size());
   for (const std::int32_t link : outcome.path) {
-    uses.push_back({link, 1.0});
+    if (counts[static_cast<std::size_t>(link)]) {
+      uses.push_back({link, 1.0});
+    }
   }
   // Rounded down, so that the limit, which moves exactly these bytes in whole picoseconds, is never
   // below the line rate: links alone slow a flow, and rounding becomes neither work nor idle time.
@@ -159,7 +191,9 @@ FlowRun run_flows(const Topology& topology, std::span<const FlowRequest> flows) 
   FlowRun run;
   run.flows = routed(topology, flows);
   const std::vector<std::size_t> order = by_arrival(flows, run.flows);
-  Transfers transfers(capacities(topology));
+  const std::vector<double> rates = capacities(topology);
+  const std::vector<bool> counts = links_that_count(rates, run.flows);
+  Transfers transfers(rates);
   std::size_t begun = 0;
   std::size_t ended = 0;
   while (ended < flows.size()) {
@@ -178,7 +212,7 @@ FlowRun run_flows(const Topology& topology, std::span<const FlowRequest> flows) 
       if (arrival(flows[at], run.flows[at]) != next) {
         break;
       }
-      begin(transfers, topology, flows[at], run.flows[at], at);
+      begin(transfers, topology, flows[at], run.flows[at], counts, at);
     }
   }
   run.carried.assign(topology.links().size(), 0.0);

@@ -29,6 +29,7 @@ std::int32_t FairShare::State::start(std::span<const LinkUse> uses, double limit
   if (unused_.empty()) {
     unused_.push_back(static_cast<std::int32_t>(sharers.size()));
     sharers.emplace_back();
+    standings.emplace_back();
   }
   const std::int32_t number = unused_.back();
   unused_.pop_back();
@@ -36,13 +37,12 @@ std::int32_t FairShare::State::start(std::span<const LinkUse> uses, double limit
   sharer.uses.assign(uses.begin(), uses.end());
   sharer.places.clear();
   sharer.limit = limit;
-  sharer.rate = 0;
-  sharer.bottleneck = kLimit;
   sharer.runs = true;
+  standings[static_cast<std::size_t>(number)] = {};
   for (std::size_t use = 0; use < uses.size(); ++use) {
     Shared& link = links[static_cast<std::size_t>(uses[use].link)];
     sharer.places.push_back(static_cast<std::int32_t>(link.entries.size()));
-    link.entries.push_back({number, static_cast<std::int32_t>(use)});
+    link.entries.push_back({uses[use].weight, number, static_cast<std::int32_t>(use)});
   }
   begun_.push_back(number);
   return number;
@@ -78,55 +78,47 @@ void FairShare::State::touch(std::int32_t link) {
 }
 
 void FairShare::State::open(std::int32_t number) {
-  Sharer& sharer = sharers[static_cast<std::size_t>(number)];
-  if (sharer.open) {
+  Standing& standing = standings[static_cast<std::size_t>(number)];
+  if (standing.open) {
     return;
   }
-  sharer.open = true;
+  standing.open = true;
   open_.push_back(number);
-  before_.push_back(sharer.rate);
-  for (const LinkUse& use : sharer.uses) {
+  before_.push_back(standing.rate);
+  for (const LinkUse& use : sharers[static_cast<std::size_t>(number)].uses) {
     touch(use.link);
   }
 }
 
-bool FairShare::State::full(const Shared& link) const {
-  double used = 0;
-  for (const Entry& entry : link.entries) {
-    const Sharer& sharer = sharers[static_cast<std::size_t>(entry.sharer)];
-    used += sharer.rate * sharer.uses[static_cast<std::size_t>(entry.use)].weight;
-  }
-  return used >= link.capacity * (1.0 - kRounding);
-}
-
 void FairShare::State::admit(std::int32_t number) {
-  Shared& link = links[static_cast<std::size_t>(number)];
-  constexpr double kNone = std::numeric_limits<double>::infinity();
+  const Shared& link = links[static_cast<std::size_t>(number)];
+  double used = 0;
   double fastest = 0;
-  double held = kNone;  // the slowest open one that has its bottleneck here
+  double held = std::numeric_limits<double>::infinity();  // the slowest open one that ends here
   for (const Entry& entry : link.entries) {
-    const Sharer& sharer = sharers[static_cast<std::size_t>(entry.sharer)];
-    fastest = std::max(fastest, sharer.rate);
-    if (sharer.open && sharer.bottleneck == number) {
-      held = std::min(held, sharer.rate);
+    const Standing& one = standings[static_cast<std::size_t>(entry.sharer)];
+    used += one.rate * entry.weight;
+    fastest = std::max(fastest, one.rate);
+    if (one.open && one.bottleneck == number) {
+      held = std::min(held, one.rate);
     }
   }
-  const bool has_room = !full(link);
+  const bool has_room = used < link.capacity * (1.0 - kRounding);
   for (const Entry& entry : link.entries) {
-    const Sharer& sharer = sharers[static_cast<std::size_t>(entry.sharer)];
-    const bool lost = sharer.bottleneck == number && (has_room || above(fastest, sharer.rate));
-    if (!sharer.open && (lost || above(sharer.rate, held))) {
+    const Standing& one = standings[static_cast<std::size_t>(entry.sharer)];
+    const bool lost = one.bottleneck == number && (has_room || above(fastest, one.rate));
+    if (!one.open && (lost || above(one.rate, held))) {
       open(entry.sharer);
     }
   }
 }
 
 void FairShare::State::freeze(std::int32_t number, double level, std::int32_t bottleneck) {
-  Sharer& sharer = sharers[static_cast<std::size_t>(number)];
-  sharer.frozen = true;
-  sharer.rate = level;
-  sharer.bottleneck = bottleneck;
-  for (const LinkUse& use : sharer.uses) {
+  Standing& standing = standings[static_cast<std::size_t>(number)];
+  standing.frozen = true;
+  standing.rate = level;
+  standing.bottleneck = bottleneck;
+  for (const LinkUse& use : sharers[static_cast<std::size_t>(number)].uses) {
     Shared& link = links[static_cast<std::size_t>(use.link)];
     link.free -= use.weight * level;
     link.weight -= use.weight;
@@ -136,8 +128,8 @@ void FairShare::State::freeze(std::int32_t number, double level, std::int32_t bo
 
 void FairShare::State::freeze_link(std::int32_t number, double level) {
   for (const Entry& entry : links[static_cast<std::size_t>(number)].entries) {
-    const Sharer& sharer = sharers[static_cast<std::size_t>(entry.sharer)];
-    if (sharer.open && !sharer.frozen) {
+    const Standing& standing = standings[static_cast<std::size_t>(entry.sharer)];
+    if (standing.open && !standing.frozen) {
       freeze(entry.sharer, level, number);
     }
   }
@@ -152,13 +144,12 @@ void FairShare::State::clear_links() {
     link.weight = 0;
     link.growing = 0;
     for (const Entry& entry : link.entries) {
-      const Sharer& sharer = sharers[static_cast<std::size_t>(entry.sharer)];
-      const double weight = sharer.uses[static_cast<std::size_t>(entry.use)].weight;
-      if (sharer.open) {
-        link.weight += weight;
+      const Standing& standing = standings[static_cast<std::size_t>(entry.sharer)];
+      if (standing.open) {
+        link.weight += entry.weight;
         ++link.growing;
       } else {
-        link.free -= weight * sharer.rate;
+        link.free -= entry.weight * standing.rate;
       }
     }
     if (link.growing > 0) {
@@ -174,15 +165,14 @@ void FairShare::State::solve() {
   clear_links();
   limits_.clear();
   for (const std::int32_t number : open_) {
-    Sharer& sharer = sharers[static_cast<std::size_t>(number)];
-    sharer.frozen = false;
-    limits_.emplace_back(sharer.limit, number);
+    standings[static_cast<std::size_t>(number)].frozen = false;
+    limits_.emplace_back(sharers[static_cast<std::size_t>(number)].limit, number);
   }
   std::sort(limits_.begin(), limits_.end());
   std::size_t next_limit = 0;
   while (next_limit < limits_.size()) {
     const auto [limit, number] = limits_[next_limit];
-    if (sharers[static_cast<std::size_t>(number)].frozen) {
+    if (standings[static_cast<std::size_t>(number)].frozen) {
       ++next_limit;
       continue;
     }
@@ -223,9 +213,9 @@ void FairShare::State::share() {
   }
   changed.clear();
   for (std::size_t at = 0; at < open_.size(); ++at) {
-    Sharer& sharer = sharers[static_cast<std::size_t>(open_[at])];
-    sharer.open = false;
-    if (sharer.rate != before_[at]) {
+    Standing& standing = standings[static_cast<std::size_t>(open_[at])];
+    standing.open = false;
+    if (standing.rate != before_[at]) {
       changed.push_back(open_[at]);
     }
   }
@@ -258,7 +248,7 @@ std::span<const std::int32_t> FairShare::share() {
 }
 
 double FairShare::rate(std::int32_t transfer) const {
-  return state_->sharers[static_cast<std::size_t>(transfer)].rate;
+  return state_->standings[static_cast<std::size_t>(transfer)].rate;
 }
 
 }  // namespace foretrain

@@ -21,16 +21,22 @@ struct FairShare::State {
   void end(std::int32_t number);
   void share();
 
+  static constexpr std::int32_t kLimit = -1;
   struct Sharer {
     std::vector<LinkUse> uses;
     std::vector<std::int32_t> places;  ///< per use: where it stands in the link's list
-    double limit = 0, rate = 0;
-    std::int32_t bottleneck = kLimit;  ///< a link
+    double limit = 0;
     bool runs = false;
-    bool open = false;    ///< among those being solved
-    bool frozen = false;  ///< and already at its rate
+  };
+  /// Of each sharer what its links look at again and again, close together.
+  struct Standing {
+    double rate = 0;
+    std::int32_t bottleneck = kLimit;  ///< a link
+    bool open = false;                 ///< among those being solved
+    bool frozen = false;               ///< and already at its rate
   };
   struct Entry {
+    double weight = 0;
     std::int32_t sharer = 0, use = 0;
   };
   struct Shared {
@@ -42,9 +48,9 @@ struct FairShare::State {
     double level() const { return free > 0 ? free / weight : 0.0; }
     bool touched = false;
   };
-  static constexpr std::int32_t kLimit = -1;
 
   std::vector<Sharer> sharers;
+  std::vector<Standing> standings;  ///< by sharer
   std::vector<Shared> links;
   std::vector<std::int32_t> changed;  ///< by the last share()
 
@@ -55,7 +61,6 @@ struct FairShare::State {
   void solve();
   void freeze(std::int32_t number, double level, std::int32_t bottleneck);
   void freeze_link(std::int32_t link, double level);
-  bool full(const Shared& link) const;
   /// Opens those on the link that the last solution leaves without a bottleneck, or that keep an
   /// open one from its own.
   void admit(std::int32_t link);

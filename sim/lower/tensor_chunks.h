@@ -7,7 +7,7 @@
 #include <vector>
 
 /// Tensor-parallel transfers beside the GEMMs they feed or drain, cut in pieces as Transformer
-/// Engine's user buffers cut them (MODEL 4.8): an all-gather goes round the ring while the GEMM
+/// Engine's user buffers cut them (MODEL 4.7): an all-gather goes round the ring while the GEMM
 /// works on what has come, a reduce-scatter leaves piece by piece as the GEMM makes it.
 namespace foretrain {
 

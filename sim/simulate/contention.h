@@ -63,7 +63,4 @@ ContentionOutcome settle_contention(const Scenario& scenario,
                                     Program& full,
                                     Program& folded);
 
-/// Stretches of one program for another of the same calls; false: it has others.
-bool copy_stretches(const Program& from, Program& to);
-
 }  // namespace foretrain

@@ -40,21 +40,25 @@ bool is_perturbed(const Program& program) {
                      [](const Instance& instance) { return instance.factor_set != 0; });
 }
 
-/// The program as it would be without one perturbation: most are factors on its durations, loads of
-/// experts and slow links are in its work.
-Program without_perturbation(const Scenario& scenario, const Lowered& lowered, std::size_t index) {
+/// The classes of the program as it would be without one perturbation: most are factors on its
+/// durations; loads of experts and slow links are in its work, and what runs beside what with them.
+Program without_perturbation(const Scenario& scenario,
+                             const Lowered& lowered,
+                             std::size_t index,
+                             const RunOptions& options) {
   const std::string& kind = scenario.perturbations[index].kind;
   if (kind == "expert_imbalance" || kind == "slow_link") {
     Scenario kinder = scenario;
     kinder.perturbations.erase(kinder.perturbations.begin() + static_cast<std::ptrdiff_t>(index));
-    Expected<Lowered> balanced = lower(kinder);
-    FORETRAIN_CHECK(balanced.has_value(), "a scenario without a perturbation is legal too");
-    copy_stretches(lowered.program, balanced->program);
-    return std::move(balanced->program);
+    Expected<Lowered> without = lower(kinder);
+    FORETRAIN_CHECK(without.has_value(), "a scenario without a perturbation is legal too");
+    Program classes = fold(without->program).program;
+    settle_contention(kinder, without->facts.settled_blocks, options, without->program, classes);
+    return classes;
   }
   Program without = lowered.program;
   apply_perturbations(scenario, static_cast<std::int64_t>(index), without);
-  return without;
+  return fold(without).program;
 }
 
 }  // namespace
@@ -119,8 +123,8 @@ std::vector<StragglerCost> straggler_costs(const Scenario& scenario,
   std::vector<StragglerCost> costs;
   for (std::size_t i = 0; i < scenario.perturbations.size(); ++i) {
     runs.next();
-    Program without = without_perturbation(scenario, lowered, i);
-    const Duration faster = step_time(run_variant(fold(without).program, options));
+    const Program without = without_perturbation(scenario, lowered, i, options);
+    const Duration faster = step_time(run_variant(without, options));
     const Duration cost = step - faster;
     costs.push_back({lowered.facts.stragglers[i], cost, seconds(cost) / seconds(step)});
   }

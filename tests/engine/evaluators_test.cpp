@@ -1,3 +1,4 @@
+#include "tests/support/account_parts.h"
 #include "tests/support/cold_oracle.h"
 #include "tests/support/random_program.h"
 
@@ -34,20 +35,6 @@ Timeline timeline_of(const Program& program, const RunOptions& options) {
   RunResult result = run(program, options);
   EXPECT_TRUE(std::holds_alternative<Timeline>(result));
   return std::holds_alternative<Timeline>(result) ? std::get<Timeline>(result) : Timeline{};
-}
-
-auto parts(const RankAccount& a) {
-  return std::tie(a.window,
-                  a.busy,
-                  a.exposed,
-                  a.transfer,
-                  a.member_wait,
-                  a.bytes,
-                  a.point_to_point,
-                  a.point_to_point_bytes,
-                  a.received_bytes,
-                  a.host,
-                  a.idle);
 }
 
 auto parts(const Span& s) {

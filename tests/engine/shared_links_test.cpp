@@ -1,3 +1,4 @@
+#include "tests/support/account_parts.h"
 #include "tests/support/random_links.h"
 #include "tests/support/tiny_program.h"
 
@@ -6,7 +7,6 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
-#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -130,20 +130,6 @@ Program without_links(Program program) {
     instance.paths = {};
   }
   return program;
-}
-
-auto parts(const RankAccount& a) {
-  return std::tie(a.window,
-                  a.busy,
-                  a.exposed,
-                  a.transfer,
-                  a.member_wait,
-                  a.bytes,
-                  a.point_to_point,
-                  a.point_to_point_bytes,
-                  a.received_bytes,
-                  a.host,
-                  a.idle);
 }
 
 TEST(SharedLinks, FoldedProgramGivesEveryRankItsOwnNumbers) {
