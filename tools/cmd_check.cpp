@@ -3,8 +3,10 @@
 #include "tools/scenario_inputs.h"
 
 #include "foretrain/scenario.h"
+#include "foretrain/simulate.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -29,6 +31,9 @@ int cmd_check(int argc, char** argv) {
   const Expected<Scenario> scenario = read_scenario(name, overrides);
   if (!scenario) {
     return report_faults(scenario.error(), name, json_target);
+  }
+  if (std::vector<Diagnostic> faults = cluster_faults(*scenario); !faults.empty()) {
+    return report_faults(Faults{std::move(faults), FaultKind::kBadInput}, name, json_target);
   }
   if (!json_target.empty()) {
     return write_json(

@@ -41,7 +41,11 @@ struct Simulation {
 /// What a scenario asks for that is not simulated yet; empty: it can be simulated.
 std::vector<Diagnostic> not_simulated(const Scenario& scenario);
 
-/// Faults: not_simulated(). Out of memory and deadlock are results, not faults.
+/// Links and nodes that the scenario names and its cluster does not have; whatever else keeps the
+/// cluster from being built.
+std::vector<Diagnostic> cluster_faults(const Scenario& scenario);
+
+/// Faults: not_simulated() and cluster_faults(). Out of memory and deadlock are results, not faults.
 Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& options = {});
 
 std::string_view version();

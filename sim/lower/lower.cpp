@@ -10,6 +10,7 @@
 #include "sim/program/faults.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace foretrain {
@@ -183,11 +184,12 @@ Expected<Topology> topology_of(const Scenario& scenario) {
       scenario.cluster.hardware, scenario.cluster.gpus, routing_of(scenario.network.routing), slow);
   if (!topology) {
     for (Diagnostic& fault : topology.error().list) {
-      for (std::size_t at = 0; at < slow.size(); ++at) {
-        if (fault.pointer == "/slow_links/" + std::to_string(at)) {
-          fault.pointer = "/perturbations/" + std::to_string(stated_by[at]) + "/link";
-          break;
-        }
+      constexpr std::string_view kSlow = "/slow_links/";
+      if (fault.pointer.starts_with(kSlow)) {
+        const std::size_t at = std::stoul(fault.pointer.substr(kSlow.size()));
+        fault.pointer = "/perturbations/" + std::to_string(stated_by[at]) + "/link";
+      } else if (!fault.pointer.starts_with("/cluster")) {
+        fault.pointer = "/cluster/fabric" + fault.pointer;
       }
     }
   }

@@ -46,13 +46,19 @@ void read_fabric_overrides(JsonCursor& section, TopologySpec& spec) {
   }
   read_fabric_words(section, spec);
   section.read("oversubscription", spec.oversubscription, kOversubscription);
-  section.read("pod_oversubscription", spec.pod_oversubscription, kOversubscription);
+  const bool thinned =
+      section.read("pod_oversubscription", spec.pod_oversubscription, kOversubscription);
   section.read("nodes_per_leaf_group", spec.nodes_per_leaf_group, kCount);
-  section.read("gpus_per_pod", spec.gpus_per_pod, kCountOrNone);
+  const bool pods = section.read("gpus_per_pod", spec.gpus_per_pod, kCountOrNone);
   section.read("nics_per_node", spec.nics_per_node, kCount);
   if (section.read("nic_bandwidth", spec.nic_bandwidth) &&
       spec.nic_bandwidth.bytes_per_second < 1) {
     section.fault("nic_bandwidth must be above 0", "e.g. \"400 Gb/s\"");
+  }
+  if ((pods || thinned) && spec.fabric != FabricKind::kClos) {
+    section.fault(std::string(pods ? "gpus_per_pod" : "pod_oversubscription") +
+                      " has no effect: only a clos fabric has pods",
+                  "set fabric to \"clos\", or leave it out");
   }
   section.finish();
 }

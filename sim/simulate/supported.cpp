@@ -1,6 +1,7 @@
 #include "foretrain/mesh.h"
 #include "foretrain/schedule.h"
 #include "foretrain/simulate.h"
+#include "sim/lower/lower.h"
 
 #include <algorithm>
 #include <string>
@@ -172,6 +173,11 @@ std::vector<Diagnostic> not_simulated(const Scenario& scenario) {
   schedule(scenario, refusals);
   perturbations(scenario, refusals);
   return refusals.take();
+}
+
+std::vector<Diagnostic> cluster_faults(const Scenario& scenario) {
+  Expected<Topology> topology = topology_of(scenario);
+  return topology ? std::vector<Diagnostic>{} : std::move(topology.error().list);
 }
 
 }  // namespace foretrain
