@@ -45,7 +45,8 @@ std::vector<Diagnostic> not_simulated(const Scenario& scenario);
 /// cluster from being built.
 std::vector<Diagnostic> cluster_faults(const Scenario& scenario);
 
-/// Faults: not_simulated() and cluster_faults(). Out of memory and deadlock are results, not faults.
+/// Faults: not_simulated() and cluster_faults(). Out of memory and deadlock are results, not
+/// faults.
 Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& options = {});
 
 std::string_view version();
