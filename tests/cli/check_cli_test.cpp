@@ -62,6 +62,17 @@ TEST(CheckCommand, FaultsAsJson) {
   EXPECT_EQ(json["faults"][0]["pointer"], "/parallelism");
 }
 
+TEST(CheckCommand, LinksMustBeTheClustersOwn) {
+  const Outcome outcome =
+      run("check llama3-70b-64 --set "
+          "'perturbations=[{\"kind\":\"slow_link\",\"link\":\"n0.nic0>leaf9.0\",\"factor\":2}]'");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out,
+            "llama3-70b-64: 1 fault\n"
+            "  /perturbations/0/link  no link is called \"n0.nic0>leaf9.0\"; did you mean "
+            "\"n0.nic0>leaf0.0\"?\n");
+}
+
 TEST(CheckCommand, WhatIsNotJsonSaysWhere) {
   const std::string path = write_temporary("broken.json", "{\"name\": \"x\",\n  model: 1}");
   const Outcome outcome = run("check " + path);

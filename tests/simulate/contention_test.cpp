@@ -7,6 +7,8 @@
 #include "foretrain/simulate.h"
 #include "sim/program/stretch.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 namespace foretrain {
@@ -129,6 +131,20 @@ TEST(Contention, StepsGrowWithTheFactor) {
   const std::vector<std::string> exposed = {
       "parallelism.tp=1", "overlap.dp_grad=false", "overlap.dp_param=false"};
   EXPECT_EQ(step_with("2", exposed), step_with("none", exposed));
+}
+
+// Rule: two passes are enough, along pipelines too, where each rank waits for others' kernels.
+TEST(Contention, PassesSettle) {
+  for (const char* name : {"llama3-405b-8k", "gpt3-175b-1024-a100", "llama3-70b-64"}) {
+    const StepReport report = report_of(read_scenario(name).value());
+    const auto tells = [](const std::vector<std::string>& lines, const char* words) {
+      return std::any_of(lines.begin(), lines.end(), [words](const std::string& line) {
+        return line.find(words) != std::string::npos;
+      });
+    };
+    EXPECT_TRUE(tells(report.assumed, "slower for the transfers beside them")) << name;
+    EXPECT_FALSE(tells(report.notes, "not settled")) << name;
+  }
 }
 
 // Rule: a GPU's file without these constants slows nothing and says so.
