@@ -103,5 +103,13 @@ TEST(MeasuredCollectives, MediansOfEveryTable) {
   }
 }
 
+/// nccl-tests at 8 GiB (stas00/ml-engineering): the ring up to four H200, the switch from five on.
+TEST(MeasuredCollectives, TheSwitchReducesForMoreThanFour) {
+  for (std::int64_t ranks = 2; ranks <= 8; ++ranks) {
+    const Measured row{"", "hgx-h200-ndr400", CollectiveKind::kAllReduce, ranks, 8LL << 30, 0};
+    EXPECT_EQ(modelled(row).algorithm, ranks <= 4 ? "ring" : "nvls") << ranks;
+  }
+}
+
 }  // namespace
 }  // namespace foretrain

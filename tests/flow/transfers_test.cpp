@@ -68,6 +68,13 @@ TEST(Transfers, TheLaterSharesUntilTheFirstEnds) {
 }
 
 /// A third of the rate for 10 ps of work: 30 ps; 10 at a third of 3 x as fast ... rounded up.
+/// Two that could take 2 of 3 get 1.5 each: 100 ps take 133 1/3, and nothing ends early.
+TEST(Transfers, EndsAreRoundedUp) {
+  Transfers transfers({3.0});
+  EXPECT_EQ(run(transfers, {{{{{0, 1}}, 2.0L}, 0, 100}, {{{{0, 1}}, 2.0L}, 0, 100}}),
+            (std::vector<std::int64_t>{134, 134}));
+}
+
 TEST(Transfers, EqualOnesEndAtOnce) {
   Transfers transfers({1.0});
   std::vector<filling::Timed> all(7, {{{{0, 1}}, 1.0L}, 3, 1'000'003});

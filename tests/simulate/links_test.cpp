@@ -114,6 +114,21 @@ TEST(SlowLink, IsFeltByThoseWhoCrossIt) {
   }
 }
 
+/// A GPU's PCIe link of 64 GB/s lies before its NIC of 50: slowed to 53 it holds nobody up, to 32
+/// it does; a NIC slowed to 2/3 is felt whole.
+TEST(SlowLink, CountsFromWhereItIsTheNarrowest) {
+  const std::vector<std::int64_t> before =
+      nic_time(lower(two_nodes(R"("tp": 8, "dp": 2)"))->program);
+  const auto ratio = [&](const std::string& link, const std::string& factor) {
+    const Scenario scenario = two_nodes(R"("tp": 8, "dp": 2)", {slow(link, factor)});
+    const std::vector<std::int64_t> after = nic_time(lower(scenario)->program);
+    return static_cast<double>(after[3]) / static_cast<double>(before[3]);
+  };
+  EXPECT_EQ(ratio("gpu3>n0.nic3", "1.2"), 1.0);
+  EXPECT_NEAR(ratio("gpu3>n0.nic3", "2"), 50.0 / 32.0, 1e-3);
+  EXPECT_NEAR(ratio("n0.nic3>leaf0.3", "1.5"), 1.5, 1e-3);
+}
+
 TEST(SlowLink, OfFactorOneChangesNothing) {
   const Scenario scenario = two_nodes(R"("tp": 4, "pp": 2, "dp": 2)");
   const Scenario slowed = two_nodes(R"("tp": 4, "pp": 2, "dp": 2)", {slow("n0.nic3>leaf0.3", "1")});
