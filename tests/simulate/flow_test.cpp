@@ -52,6 +52,21 @@ TEST(FlowMode, IsTheAnalyticStepWhereNothingIsShared) {
   expect_equal(tiny, "free communication");
 }
 
+/// An NVLink switch that reduces moves more a second than its links send: a ring's pattern must not
+/// make it wait for itself.
+TEST(FlowMode, ReductionsInTheSwitchAreNotHeldUp) {
+  const std::vector<std::string> sets = {"parallelism.tp=8",
+                                         "parallelism.sequence_parallel=false",
+                                         "training.global_batch_size=4",
+                                         "overlap.contention=none"};
+  const auto step = [&sets](const char* mode) {
+    std::vector<std::string> with_mode = sets;
+    with_mode.push_back(std::string("network.mode=") + mode);
+    return simulate(read_scenario("llama3-8b-8", with_mode).value())->report.step_time;
+  };
+  EXPECT_EQ(step("flow"), step("analytic"));
+}
+
 /// dp and pp both leave the node by the same NICs; reductions run under the last backwards.
 TinyScenario crowded() {
   TinyScenario tiny;
