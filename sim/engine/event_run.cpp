@@ -288,7 +288,7 @@ void EventRun::transfer(const Length& length,
                         std::vector<Member> members) {
   const std::int64_t alone = length.whole - length.latency;
   if (path != nullptr) {
-    count_bytes(*path, members.front().step, alone);
+    count_bytes(*path, members.front().step, length.unslowed);
   }
   if (free_meetings_.empty()) {
     free_meetings_.push_back(meetings_.size());
@@ -302,13 +302,15 @@ void EventRun::transfer(const Length& length,
     push({now_ + length.whole, EventKind::kMeetingEnd, 0, 0, 0, 0, meeting});
     return;
   }
-  flights_[meeting] = {&contended, path->limit, Duration{alone}};
+  // Slowed by kernels it moves the same bytes and asks for less of its links.
+  const double slowed = static_cast<double>(length.unslowed) / static_cast<double>(alone);
+  flights_[meeting] = {&contended, path->limit * slowed, Duration{alone}};
   push({now_ + length.latency, EventKind::kTransferBegin, 0, 0, 0, 0, meeting});
 }
 
 /// What a transfer moves is told by its time alone, however long it takes.
-void EventRun::count_bytes(const SharedPath& path, std::int32_t step, std::int64_t alone) {
-  const double bytes = path.limit * 1e-12 * static_cast<double>(alone);
+void EventRun::count_bytes(const SharedPath& path, std::int32_t step, std::int64_t unslowed) {
+  const double bytes = path.limit * 1e-12 * static_cast<double>(unslowed);
   for (const LinkUse& use : path.uses) {
     link_bytes_[step][use.link] += use.weight * bytes;
   }
@@ -330,8 +332,8 @@ EventRun::Length EventRun::length_of(const UnrolledTask& unrolled, const Factors
   constexpr auto kLatency = static_cast<std::size_t>(Resource::kLatency);
   latency[kLatency] = task.work[kLatency];
   const std::int64_t whole = duration_of(task.work, factors).count();
-  return {stretched(whole, stretch_of(stretches_of(*unrolled.call), task)),
-          duration_of(latency, factors).count()};
+  const std::int64_t first = duration_of(latency, factors).count();
+  return {stretched(whole, stretch_of(stretches_of(*unrolled.call), task)), first, whole - first};
 }
 
 /// Of every task that some instance runs at factors that never change.

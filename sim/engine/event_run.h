@@ -96,8 +96,10 @@ class EventRun {
     Duration alone{};  ///< at the limit
   };
   /// What a transfer takes, and how much of that is latency.
+  /// Of a transfer: all it takes alone, of that the latency, and what the rest would be unslowed by
+  /// kernels beside it.
   struct Length {
-    std::int64_t whole = 0, latency = 0;
+    std::int64_t whole = 0, latency = 0, unslowed = 0;
     auto operator<=>(const Length&) const = default;
   };
 
@@ -123,7 +125,7 @@ class EventRun {
                 const std::vector<LinkUse>& contended,
                 std::vector<Member> members);
   void complete_all(std::size_t meeting);
-  void count_bytes(const SharedPath& path, std::int32_t step, std::int64_t alone);
+  void count_bytes(const SharedPath& path, std::int32_t step, std::int64_t unslowed);
   void meet(std::int32_t kind, std::int32_t group, std::vector<Member> members);
   void know_lengths();
   static Length length_of(const UnrolledTask& unrolled, const Factors& factors);

@@ -154,8 +154,7 @@ Expected<Scenario> resolve(JsonValue text,
     return refuse(std::move(faults));
   }
   read_sections(root, scenario, stated, reading);
-  const bool modelled =
-      !scenario.costs.constant && !scenario.costs.stated && scenario.network.mode == "analytic";
+  const bool modelled = !scenario.costs.constant && !scenario.costs.stated;
   if (!stated.contention && modelled) {
     scenario.overlap.contention.reset();
   }

@@ -89,10 +89,6 @@ void software(const Scenario& scenario, Refusals& refusals) {
                 "/overlap/tp",
                 "overlapped tensor-parallel communication between nodes",
                 "user buffers need NVLink: keep tp within a node, or set it to false");
-  refusals.when(scenario.overlap.contention.value_or(2.0) > 1.0 && scenario.network.mode == "flow",
-                "/overlap/contention",
-                "contention beside kernels in network mode \"flow\"",
-                "\"none\", or network mode \"analytic\"");
 }
 
 bool has_overlapped_units(const Scenario& scenario) {

@@ -96,6 +96,17 @@ TEST(SharedLinks, AWideLinkHoldsNobodyUp) {
   EXPECT_EQ(cold_end(program), 150);
 }
 
+TEST(SharedLinks, ASlowedTransferMovesTheSameBytesAndAsksForLess) {
+  // Kernels halve the first send: it takes half the wire for 200, however much is left to it.
+  // Beside it the second moves 75 of its 100 in the other half, and the rest alone.
+  Program program = TwoSends{}.on_one_link();
+  program.templates[0].calls[0].transfer_stretch = 2 * kUnitFactor;
+  ASSERT_EQ(program.blocks[program.templates[0].calls[0].block].tasks[0].kind, TaskKind::kSend);
+  EXPECT_EQ(cold_end(program), 225);
+  const Timeline timeline = timeline_of(program);
+  EXPECT_NEAR(timeline.link_bytes[0], 200e-12 * kWidth, 1e-6);
+}
+
 TEST(SharedLinks, ARingAndASendShareByTheirWeights) {
   // Two ranks reduce for 100; one of them sends for 100 beside it, over the same wire, of which the
   // ring takes but half when it runs alone.

@@ -52,13 +52,27 @@ TEST(FlowMode, IsTheAnalyticStepWhereNothingIsShared) {
   expect_equal(tiny, "free communication");
 }
 
+/// Kernels and transfers beside one another cost each other in both modes alike.
+TEST(FlowMode, SlowsKernelsAsTheAnalyticStepDoes) {
+  const auto report_of = [](const std::string& contention, const char* mode) {
+    const std::vector<std::string> sets = {"overlap.contention=" + contention,
+                                           std::string("network.mode=") + mode};
+    return simulate(read_scenario("llama3-8b-fsdp", sets).value())->report;
+  };
+  const Duration none = report_of("none", "flow").step_time;
+  for (const char* contention : {"modelled", "1.5"}) {
+    const StepReport flow = report_of(contention, "flow");
+    EXPECT_GT(flow.step_time, none) << contention;
+    EXPECT_EQ(flow.step_time, report_of(contention, "analytic").step_time) << contention;
+    EXPECT_EQ(flow.simulation.evaluator, "event");
+  }
+}
+
 /// An NVLink switch that reduces moves more a second than its links send: a ring's pattern must not
 /// make it wait for itself.
 TEST(FlowMode, ReductionsInTheSwitchAreNotHeldUp) {
-  const std::vector<std::string> sets = {"parallelism.tp=8",
-                                         "parallelism.sequence_parallel=false",
-                                         "training.global_batch_size=4",
-                                         "overlap.contention=none"};
+  const std::vector<std::string> sets = {
+      "parallelism.tp=8", "parallelism.sequence_parallel=false", "training.global_batch_size=4"};
   const auto step = [&sets](const char* mode) {
     std::vector<std::string> with_mode = sets;
     with_mode.push_back(std::string("network.mode=") + mode);
