@@ -149,7 +149,7 @@ TEST(RunCommand, FilesThatCannotBeWrittenAreExitThree) {
 }
 
 TEST(RunCommand, RanksThatAreNotThereAreExitTwo) {
-  for (const char* ranks : {"4", "0-4", "x", "3-1"}) {
+  for (const char* ranks : {"4", "0-4", "x", "3-1", "0,0", "0-2,1"}) {
     const Outcome outcome =
         run("tutorial-2x4 --trace " + scratch("t.json") + " --trace-ranks " + ranks);
     EXPECT_EQ(outcome.code, 2) << ranks;
