@@ -175,6 +175,7 @@ int cmd_collective(int argc, char** argv) {
       ->check(not_empty())
       ->expected(1)
       ->take_all();
+  add_failed_options(app, words.failed);
   add_json_option(app, words.json_target);
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;

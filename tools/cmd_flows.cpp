@@ -1,4 +1,5 @@
 #include "tools/commands.h"
+#include "tools/failed_parts.h"
 #include "tools/output.h"
 #include "tools/progress_line.h"
 
@@ -28,6 +29,7 @@ struct FlowsLine {
   std::string file, topology, json_target;
   std::int64_t gpus = 0;  ///< 0: not given
   std::string routing = "destination";
+  FailedParts failed;
 };
 
 Routing routing_of(const std::string& word) {
@@ -192,6 +194,7 @@ int cmd_flows(int argc, char** argv) {
   app.add_option("--routing", line.routing, "which of equal routes: destination, hashed or single")
       ->capture_default_str()
       ->check(CLI::IsMember({"destination", "hashed", "single"}));
+  add_failed_options(app, line.failed);
   add_json_option(app, line.json_target);
   if (const std::optional<int> over = parse_options(app, argc, argv)) {
     return *over;
@@ -201,10 +204,11 @@ int cmd_flows(int argc, char** argv) {
     return *over;
   }
   const Expected<std::vector<FlowRequest>> flows = read_flows(line.file);
-  const Expected<TopologySpec> spec = read_topology(line.topology);
+  Expected<TopologySpec> spec = read_topology(line.topology);
   if (!flows || !spec) {
     return report_faults(both_faults(flows, spec), line.file, line.json_target);
   }
+  add_failed(line.failed, *spec);
   const Expected<Topology> topology =
       Topology::build(*spec, gpus_for(line, *spec, *flows), routing_of(line.routing));
   if (!topology) {

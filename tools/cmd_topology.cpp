@@ -1,4 +1,5 @@
 #include "tools/commands.h"
+#include "tools/failed_parts.h"
 #include "tools/output.h"
 #include "tools/topology_imports.h"
 
@@ -29,8 +30,7 @@ struct Request {
   std::string write_target;
   std::string gpu;
   std::int64_t gpus_per_node = 0;
-  std::vector<std::string> failed_links;
-  std::vector<std::int64_t> failed_nodes;
+  FailedParts failed;
 };
 
 std::string rate_text(Bandwidth rate) {
@@ -73,8 +73,7 @@ std::vector<Diagnostic> unreachable_faults(const Request& request, const Topolog
   return {{"/path",
            "no route is left from gpu" + std::to_string(request.path[0]) + " to gpu" +
                std::to_string(request.path[1]),
-           topology.spec().failed_links.empty() ? "the fabric's cables do not join their switches"
-                                                : "failed links take theirs out"}};
+           topology.why_unreachable()}};
 }
 
 const std::string& device_name(const Topology& topology, std::int32_t device) {
@@ -202,14 +201,7 @@ void add_options(CLI::App& app, Request& request) {
       ->expected(2)
       ->check(whole_number())
       ->type_name("A B");
-  app.add_option("--failed-links", request.failed_links, "links by id; both directions go")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("LIST");
-  app.add_option("--failed-nodes", request.failed_nodes, "nodes on which no rank sits")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("LIST");
+  add_failed_options(app, request.failed);
   app.add_flag("--dot", request.dot, "print the graph as Graphviz text");
   CLI::Option* const write =
       app.add_option("--write",
@@ -265,10 +257,7 @@ int cmd_topology(int argc, char** argv) {
   if (!spec) {
     return report_faults(spec.error(), request.name, request.json_target);
   }
-  spec->failed_links.insert(
-      spec->failed_links.end(), request.failed_links.begin(), request.failed_links.end());
-  spec->failed_nodes.insert(
-      spec->failed_nodes.end(), request.failed_nodes.begin(), request.failed_nodes.end());
+  add_failed(request.failed, *spec);
   const std::int64_t gpus = default_gpus(request, *spec);
   const Expected<Topology> topology = Topology::build(*spec, gpus);
   if (!topology) {

@@ -93,6 +93,24 @@ Expected<std::vector<std::vector<std::int64_t>>> groups_of(const CollectiveWords
   return groups;
 }
 
+/// Groups of which two members have to talk to each other and cannot.
+std::vector<Diagnostic> unreachable_faults(CollectiveKind kind,
+                                           const std::vector<std::vector<std::int64_t>>& groups,
+                                           const Topology& topology) {
+  const TrafficPattern pattern =
+      kind == CollectiveKind::kAllToAll ? TrafficPattern::kAllPairs : TrafficPattern::kRing;
+  std::vector<Diagnostic> faults;
+  for (std::size_t at = 0; at < groups.size(); ++at) {
+    if (const auto pair = topology.unreachable_pair(groups[at], pattern)) {
+      faults.push_back({at == 0 ? "/ranks" : "/beside",
+                        "rank " + std::to_string(pair->second) + " cannot be reached from rank " +
+                            std::to_string(pair->first),
+                        topology.why_unreachable()});
+    }
+  }
+  return faults;
+}
+
 std::vector<Diagnostic> question_faults(const CollectiveQuestion& question) {
   std::vector<Diagnostic> faults;
   if (question.kind == CollectiveKind::kSendReceive && question.shape.size != 2) {
@@ -135,7 +153,10 @@ double CollectiveQuestion::bus(Bytes bytes, double seconds) const {
       kind, bytes, shape.size, Duration{static_cast<std::int64_t>(picoseconds + 0.5)});
 }
 
-const std::string& CollectiveQuestion::limiting_link(const CollectiveCost& cost) const {
+std::string CollectiveQuestion::limiting_link(const CollectiveCost& cost) const {
+  if (cost.total() == Duration{}) {
+    return "";
+  }
   return cost.across_limits ? shape.slowest_link_across : shape.slowest_link_inside;
 }
 
@@ -163,7 +184,7 @@ Expected<CollectiveQuestion> ask_collective(const CollectiveWords& words,
     return result.has_value();
   };
   const Expected<CollectiveKind> kind = collective_kind(words.op);
-  const Expected<TopologySpec> spec = read_topology(words.topology);
+  Expected<TopologySpec> spec = read_topology(words.topology);
   if (!spec && spec.error().kind != FaultKind::kBadInput) {
     return tl::unexpected<Faults>(spec.error());
   }
@@ -173,9 +194,14 @@ Expected<CollectiveQuestion> ask_collective(const CollectiveWords& words,
   if (!take(groups) || !known || !read) {
     return refuse(std::move(faults));
   }
+  add_failed(words.failed, *spec);
   const Expected<Topology> topology = Topology::build(*spec, gpus_for(words, *groups, *spec));
   if (!topology) {
     return tl::unexpected<Faults>(topology.error());
+  }
+  faults = unreachable_faults(*kind, *groups, *topology);
+  if (!faults.empty()) {
+    return refuse(std::move(faults));
   }
   CollectiveQuestion question;
   question.kind = *kind;

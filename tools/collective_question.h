@@ -1,5 +1,7 @@
 #pragma once
 
+#include "tools/failed_parts.h"
+
 #include "foretrain/collective.h"
 #include "foretrain/diagnostic.h"
 #include "foretrain/topology.h"
@@ -15,6 +17,7 @@ struct CollectiveWords {
   std::string op, topology, ranks, bytes, algorithm, sweep, json_target;
   std::vector<std::string> beside, measured;
   std::int64_t gpus = 0;  ///< 0: not given
+  FailedParts failed;
 };
 
 /// One group on one cluster, ready to be priced.
@@ -29,7 +32,8 @@ struct CollectiveQuestion {
 
   CollectiveCost cost(Bytes bytes) const;
   double bus(Bytes bytes, double seconds) const;
-  const std::string& limiting_link(const CollectiveCost& cost) const;
+  /// "": nothing moves.
+  std::string limiting_link(const CollectiveCost& cost) const;
 };
 
 /// The operation by its name; the fault lists the names.

@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 /// A cluster as a graph of devices and directed links.
@@ -95,6 +97,14 @@ class Topology {
 
   /// Whether a route exists: failed links may cut a rank off.
   bool reachable(std::int64_t from, std::int64_t to) const;
+
+  /// The first two that talk to each other in a group's pattern and have no route; nothing when all
+  /// have. All pairs of more than 1,024 ranks are looked at as a ring.
+  std::optional<std::pair<std::int64_t, std::int64_t>> unreachable_pair(
+      std::span<const std::int64_t> ranks, TrafficPattern pattern) const;
+
+  /// Why ranks may have no route: "failed links (...) take every way between them".
+  std::string why_unreachable() const;
 
   /// Max-flow between the two halves of the nodes (ranks in order), bytes per second one direction;
   /// inside one node: between the two halves of its GPUs.

@@ -174,7 +174,7 @@ std::vector<Diagnostic> flow_faults(const Topology& topology, std::span<const Fl
       faults.push_back({pointer,
                         "rank " + std::to_string(flow.destination) +
                             " cannot be reached from rank " + std::to_string(flow.source),
-                        "failed links or nodes cut every way between them"});
+                        topology.why_unreachable()});
     }
   }
   if (faults.empty() && !countable(topology, flows)) {

@@ -2,6 +2,7 @@
 
 #include "sim/cluster/layout.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -23,6 +24,9 @@ struct RankFlow {
   std::int64_t from = 0, to = 0;
   double bytes = 0.0;
 };
+
+/// Pairs of one group whose routes are worth finding: beyond, all pairs count as a ring.
+constexpr std::size_t kMostPairs = 1 << 20;
 
 /// Rings that together use every NIC: in a node each member sends to the next; between nodes there
 /// are as many lanes as the emptiest node has members, each with its part of the bytes. Where all

@@ -1,13 +1,6 @@
 #include "sim/cluster/shared_resources.h"
 
 namespace foretrain {
-namespace {
-
-/// Pairs of one group whose routes are worth finding.
-constexpr std::size_t kMostPairs = 1 << 20;
-
-}  // namespace
-
 std::int32_t LinkResources::count() const {
   return static_cast<std::int32_t>(topology_.links().size());
 }

@@ -55,4 +55,20 @@ std::vector<LinkUse> Topology::pattern_loads(std::span<const std::int64_t> ranks
   return loads;
 }
 
+std::optional<std::pair<std::int64_t, std::int64_t>> Topology::unreachable_pair(
+    std::span<const std::int64_t> ranks, TrafficPattern pattern) const {
+  if (graph_->layout.spec.failed_links.empty() &&
+      graph_->layout.spec.fabric != FabricKind::kDiscovered) {
+    return std::nullopt;
+  }
+  const bool few = ranks.size() * ranks.size() <= kMostPairs;
+  for (const RankFlow& flow :
+       flows_of(graph_->layout, ranks, few ? pattern : TrafficPattern::kRing)) {
+    if (!reachable(flow.from, flow.to)) {
+      return std::pair(flow.from, flow.to);
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace foretrain

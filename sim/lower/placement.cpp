@@ -1,6 +1,9 @@
 #include "sim/lower/placement.h"
 
+#include "sim/lower/link_traffic.h"
+
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -195,27 +198,24 @@ std::vector<GroupShape> hops_to_next(const DeviceMesh& mesh,
   return hops;
 }
 
-/// The first pair of a group that failed links part, or a fabric whose cables join too little.
+/// Two ranks of a group that have to talk to each other and cannot.
 std::optional<Diagnostic> unreachable_pair(const std::vector<ProcessGroup>& groups,
+                                           GroupKind kind,
+                                           const Scenario& scenario,
                                            const Topology& topology) {
-  const TopologySpec& spec = topology.spec();
-  if (spec.failed_links.empty() && spec.fabric != FabricKind::kDiscovered) {
-    return std::nullopt;
-  }
+  const TrafficPattern pattern = pattern_of(scenario, kind);
   for (const ProcessGroup& group : groups) {
-    for (std::size_t at = 0; at < group.ranks.size(); ++at) {
-      const std::int64_t from = group.ranks[at];
-      const std::int64_t to = group.ranks[(at + 1) % group.ranks.size()];
-      for (const std::int64_t other : {to, group.ranks.front()}) {
-        if (!topology.reachable(from, other) || !topology.reachable(other, from)) {
-          return Diagnostic{"/cluster",
-                            "gpu" + std::to_string(from) + " and gpu" + std::to_string(other) +
-                                " are in one group, but no route is left between them",
-                            spec.failed_links.empty()
-                                ? "the fabric's cables do not join their switches"
-                                : "failed_links takes their links out"};
-        }
-      }
+    auto pair = topology.unreachable_pair(group.ranks, pattern);
+    for (std::size_t at = 0; kind == kPipelineGroup && !pair && at < group.ranks.size(); ++at) {
+      const std::int64_t next = group.ranks[(at + 1) % group.ranks.size()];
+      pair = topology.unreachable_pair(std::array{group.ranks[at], next}, TrafficPattern::kRing);
+    }
+    if (pair) {
+      return Diagnostic{"/cluster",
+                        "gpu" + std::to_string(pair->first) + " and gpu" +
+                            std::to_string(pair->second) +
+                            " are in one group, but no route is left between them",
+                        topology.why_unreachable()};
     }
   }
   return std::nullopt;
@@ -250,7 +250,8 @@ Expected<Placements> place_ranks(const Scenario& scenario,
   Placements places;
   std::vector<KindPlaces> kinds;
   for (const std::vector<ProcessGroup>& list : group_lists(scenario, slices, schedule, *mesh)) {
-    if (std::optional<Diagnostic> fault = unreachable_pair(list, topology)) {
+    const auto kind = static_cast<GroupKind>(kinds.size());
+    if (std::optional<Diagnostic> fault = unreachable_pair(list, kind, scenario, topology)) {
       return refuse({*std::move(fault)});
     }
     kinds.push_back(place_kind(list, topology, places.shapes, ranks));

@@ -7,7 +7,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-/// Rule: a list names each rank once.
+/// Rule: a list names each rank once; what has failed is gone round, and a group that it parts is
+/// refused by its pair.
 namespace foretrain {
 namespace {
 
@@ -64,6 +65,77 @@ TEST(CollectiveRanks, EveryFaultOfAListAtOnce) {
 
 TEST(CollectiveRanks, NeighboursInAListAreNoDuplicates) {
   EXPECT_EQ(result("all_reduce" + kHopper + "--bytes 1 --ranks 8-11,0-7,12,13")["ranks"], 14);
+}
+
+/// Time of the bytes alone, in seconds.
+double wire_s(const std::string& line) {
+  const json answer = result(line);
+  return answer["time_s"].get<double>() - answer["latency_s"].get<double>();
+}
+
+// Two nodes, leaf i of both: rank 0's NIC and rank 8's hang on leaf 0, which reaches leaf 1 over
+// spines 0 and 1. NICs and cables carry 50 GB/s, of which NCCL gets 95 %: 19 GB take 0.4 s.
+// 0 to 9 and 8 to 1 take a spine each; with one of them cut off leaf 0 they share a cable.
+TEST(CollectiveFailures, WhatIsLeftIsShared) {
+  const std::string one = "send_recv" + kHopper + "--bytes 19GB --ranks 0,9 ";
+  const std::string two = one + "--beside 8,1 ";
+  EXPECT_NEAR(wire_s(two), 0.4, 1e-9);
+  for (const char* cable : {"'leaf0.0>spine0'", "'spine0>leaf0.0'", "'leaf0.0>spine1'"}) {
+    const std::string failed = std::string("--failed-links ") + cable;
+    EXPECT_NEAR(wire_s(one + failed), 0.4, 1e-9) << "a detour as wide as the way";
+    EXPECT_NEAR(wire_s(two + failed), 0.8, 1e-9) << cable;
+  }
+}
+
+// A cable that nothing crosses changes nothing.
+TEST(CollectiveFailures, ElsewhereChangesNothing) {
+  const std::string line = "all_reduce" + kHopper + "--bytes 1GB --ranks 0-15 ";
+  EXPECT_EQ(result(line)["time_s"], result(line + "--failed-links 'leaf0.3>spine1'")["time_s"]);
+}
+
+TEST(CollectiveFailures, APartedGroupIsRefusedByItsPair) {
+  const std::string nic = "--failed-links 'n0.nic1>leaf0.1'";
+  EXPECT_EQ(faults("all_reduce" + kHopper + "--bytes 1 --ranks 0-15 " + nic),
+            Lines{"/ranks rank 9 cannot be reached from rank 1; failed links (n0.nic1>leaf0.1) "
+                  "take every way between them"});
+  EXPECT_EQ(
+      faults("send_recv" + kHopper + "--bytes 1 --ranks 0,8 --beside 3,4 --beside 9,1 " + nic),
+      Lines{"/beside rank 1 cannot be reached from rank 9; failed links (n0.nic1>leaf0.1) "
+            "take every way between them"});
+  const std::string leaf = "--failed-links 'leaf0.0>spine0,leaf0.0>spine1'";
+  EXPECT_EQ(faults("all_to_all" + kHopper + "--bytes 1 --ranks 0-15 " + leaf),
+            Lines{"/ranks rank 9 cannot be reached from rank 0; failed links (leaf0.0>spine0, "
+                  "leaf0.0>spine1) take every way between them"});
+  EXPECT_EQ(faults("all_reduce" + kHopper + "--bytes 1 --ranks 0-7 --failed-links 'n0.nvs0>gpu5'"),
+            Lines{"/ranks rank 5 cannot be reached from rank 4; failed links (n0.nvs0>gpu5) take "
+                  "every way between them"});
+}
+
+// Rings between nodes stay on their rails and do not miss the spines.
+TEST(CollectiveFailures, OnlyPairsThatTalkCount) {
+  const std::string line = "all_reduce" + kHopper + "--bytes 1GB --ranks 0-15 ";
+  EXPECT_EQ(result(line + "--failed-links 'leaf0.0>spine0,leaf0.0>spine1'")["time_s"],
+            result(line)["time_s"]);
+}
+
+// Ranks sit on the nodes that work, which keep their numbers: rank 8 is on node 2.
+TEST(CollectiveFailures, NodesArePassedOver) {
+  const std::string line = "send_recv" + kHopper + "--bytes 1GB --ranks 8,0 ";
+  EXPECT_EQ(result(line)["limiting_link"], "n1.nic0>leaf0.0");
+  EXPECT_EQ(result(line + "--failed-nodes 1")["limiting_link"], "n2.nic0>leaf0.0");
+  EXPECT_EQ(result(line + "--failed-nodes 0,1")["limiting_link"], "n3.nic0>leaf0.0");
+}
+
+TEST(CollectiveFailures, WhatDoesNotExistCannotFail) {
+  const std::string line = "all_reduce" + kHopper + "--bytes 1 --ranks 0-15 ";
+  const Lines link = faults(line + "--failed-links 'n0.nic1>leaf0.l'");
+  ASSERT_EQ(link.size(), 1U);
+  EXPECT_EQ(link[0],
+            "/failed_links no link is called \"n0.nic1>leaf0.l\"; did you mean "
+            "\"n0.nic1>leaf0.1\"?");
+  const Lines node = faults(line + "--failed-nodes 9");
+  ASSERT_EQ(node.size(), 1U);
+  EXPECT_EQ(node[0].substr(0, 22), "/failed_nodes node 9 i");
 }
 
 }  // namespace

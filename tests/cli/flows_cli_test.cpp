@@ -107,6 +107,40 @@ TEST(FlowsCommand, EveryFaultAtOnce) {
   EXPECT_NE(faults[3]["hint"].get<std::string>().find("start"), std::string::npos);
 }
 
+// Leaf 0 of two nodes reaches leaf 1 over two spines, a flow each by their destinations' ports. One
+// cable cut off, they share the other: 50 GB at 25 GB/s.
+TEST(FlowsCommand, FailedLinksAreGoneRound) {
+  const std::vector<json> two = {flow("a", 0, 9, "50 GB"), flow("b", 8, 1, "50 GB")};
+  const json whole = result(two);
+  const json left = result(two, 0, "--failed-links 'spine0>leaf0.0'");
+  for (std::size_t at = 0; at < 2; ++at) {
+    const double latency = whole["flows"][at]["latency_s"];
+    EXPECT_EQ(left["flows"][at]["latency_s"], latency);
+    EXPECT_NEAR(whole["flows"][at]["finish_s"].get<double>(), 1.0 + latency, 4e-12);
+    EXPECT_NEAR(left["flows"][at]["finish_s"].get<double>(), 2.0 + latency, 4e-12);
+    EXPECT_EQ(left["flows"][at]["path"][2], "leaf0.0>spine1");
+  }
+}
+
+TEST(FlowsCommand, FlowsThatFailedLinksCutAreRefused) {
+  const json faults =
+      result({flow("a", 0, 8, 1), flow("b", 0, 9, 1), flow("c", 4, 0, 1)},
+             2,
+             "--failed-links 'leaf0.0>spine0' --failed-links 'leaf0.0>spine1'")["faults"];
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_EQ(faults[0]["pointer"], "/flows/1");
+  EXPECT_EQ(faults[0]["message"], "rank 9 cannot be reached from rank 0");
+  EXPECT_EQ(faults[0]["hint"],
+            "failed links (leaf0.0>spine0, leaf0.0>spine1) take every way between them");
+  EXPECT_EQ(result({flow("a", 0, 8, 1)}, 2, "--failed-links x")["faults"][0]["pointer"],
+            "/failed_links");
+}
+
+TEST(FlowsCommand, NoRankSitsOnAFailedNode) {
+  const json out = result({flow("a", 8, 0, 1)}, 0, "--failed-nodes 1");
+  EXPECT_EQ(out["flows"][0]["path"][1], "n2.nic0>leaf0.0");
+}
+
 TEST(FlowsCommand, RanksThatAreNotThereAndTimesThatCannotBeCounted) {
   const json beyond = result({flow("a", 0, 8, 1)}, 2, "--gpus 8")["faults"];
   ASSERT_EQ(beyond.size(), 1U);

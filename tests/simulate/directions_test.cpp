@@ -138,5 +138,19 @@ TEST(ClusterFabric, FaultsPointAtTheirKeys) {
             Lines{"/perturbations/1/link"});
 }
 
+/// Rank 1 has neighbours in its node on both sides of any list, and nobody on its rail.
+TEST(ClusterFabric, AGroupThatFailedLinksPartIsRefused) {
+  const std::string failed = R"(cluster.fabric.failed_links=["n0.nic1>leaf0.1"])";
+  const Expected<Scenario> scenario = read_scenario(
+      "llama3-8b-8", {failed, "cluster.gpus=16", "parallelism.tp=1", "network.mode=analytic"});
+  ASSERT_TRUE(scenario.has_value());
+  const Expected<Simulation> simulation = simulate(*scenario);
+  ASSERT_FALSE(simulation.has_value());
+  const Diagnostic& fault = simulation.error().list.front();
+  EXPECT_EQ(fault.pointer, "/cluster");
+  EXPECT_EQ(fault.message, "gpu1 and gpu9 are in one group, but no route is left between them");
+  EXPECT_EQ(fault.hint, "failed links (n0.nic1>leaf0.1) take every way between them");
+}
+
 }  // namespace
 }  // namespace foretrain
