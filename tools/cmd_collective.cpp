@@ -6,7 +6,10 @@
 #include "tools/output.h"
 
 #include "foretrain/quantity.h"
+#include "sim/base/format.h"
 
+#include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -52,6 +55,24 @@ Expected<std::vector<Bytes>> sizes_of(const CollectiveWords& words) {
   return std::vector<Bytes>{*bytes};
 }
 
+/// Longer than this a cost cannot tell one time from another.
+constexpr std::int64_t kMostDays = 26;
+
+std::vector<Diagnostic> uncountable(const CollectiveQuestion& question,
+                                    const std::vector<Bytes>& sizes,
+                                    const std::string& pointer) {
+  for (const Bytes bytes : sizes) {
+    const CollectiveCost cost = question.cost(bytes);
+    if (std::max(cost.inside, cost.across) > std::chrono::hours(24 * kMostDays)) {
+      return {{pointer,
+               with_commas(bytes.value) + " bytes would take more than the " +
+                   std::to_string(kMostDays) + " days that can be counted",
+               "send less"}};
+    }
+  }
+  return {};
+}
+
 int refused(const Faults& faults, const CollectiveWords& words) {
   return report_faults(faults, "collective " + words.op, words.json_target);
 }
@@ -66,6 +87,10 @@ int answer_sizes(const CollectiveWords& words) {
       faults.list.insert(faults.list.end(), sizes.error().list.begin(), sizes.error().list.end());
     }
     return refused(faults, words);
+  }
+  const std::string pointer = words.sweep.empty() ? "/bytes" : "/sweep";
+  if (auto faults = uncountable(*question, *sizes, pointer); !faults.empty()) {
+    return refused(Faults{std::move(faults), FaultKind::kBadInput}, words);
   }
   if (!words.json_target.empty()) {
     return write_json(words.json_target, collective_json(*question, *sizes));

@@ -45,9 +45,9 @@ Json size_json(const CollectiveQuestion& question, Bytes bytes) {
 std::string one_size(const CollectiveQuestion& question, Bytes bytes) {
   const CollectiveCost cost = question.cost(bytes);
   const double time = seconds(cost.total());
-  const std::string& link = question.limiting_link(cost);
-  std::string text = "  " + with_commas(bytes.value) + " bytes in " + human_time(cost.total()) +
-                     ": " + how(cost) + "\n";
+  const std::string link = question.limiting_link(cost);
+  std::string text = "  " + with_commas(bytes.value) + " " + plural("byte", bytes.value) + " in " +
+                     human_time(cost.total()) + ": " + how(cost) + "\n";
   text += "  algorithm bandwidth " + human_rate(algorithm_bandwidth(bytes, time)) +
           ", bus bandwidth " + human_rate(question.bus(bytes, time)) + "\n";
   text += "  of the time " + human_time(cost.latency) + " are start-up and hops, " +

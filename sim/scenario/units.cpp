@@ -1,6 +1,7 @@
 #include "foretrain/quantity.h"
 #include "sim/base/edit_distance.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
@@ -82,11 +83,13 @@ struct Quantity {
   std::string_view example;
   std::span<const Unit> units;
   std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  std::string_view range = "";
 };
 
 constexpr std::int64_t kLargestInteger = std::int64_t{1} << 53;
 constexpr Quantity kTime = {"a time", "\"5 us\"", kTimeUnits};
-constexpr Quantity kSize = {"a size", "\"80 GB\"", kByteUnits, kLargestInteger};
+constexpr Quantity kSize = {
+    "a size", "\"80 GB\"", kByteUnits, kLargestInteger, "whole bytes, at most 2^53"};
 constexpr Quantity kRate = {"a bandwidth", "\"400 Gb/s\" or \"50 GB/s\"", kBandwidthUnits};
 constexpr Quantity kFlops = {"a FLOP rate", "\"989 TFLOP/s\"", kFlopUnits};
 
@@ -96,7 +99,7 @@ struct Decimal {
   int exponent = 0;
 };
 
-constexpr int kMostDigits = 17;
+constexpr std::size_t kMostDigits = 17;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -105,7 +108,7 @@ bool is_digit(char c) {
 /// Reads an unsigned decimal from the front of `text` and removes it.
 std::optional<Decimal> take_decimal(std::string_view& text) {
   Decimal number;
-  int count = 0;
+  std::size_t count = 0;
   bool any = false;
   bool point = false;
   std::size_t at = 0;
@@ -194,6 +197,12 @@ tl::unexpected<Faults> refuse_unit(std::string_view unit, const Quantity& quanti
       "", "\"" + std::string(unit) + "\" is no unit of " + std::string(quantity.noun), hint});
 }
 
+tl::unexpected<Faults> refuse_range(const std::string& quoted, const Quantity& quantity) {
+  return refuse(Diagnostic{"",
+                           quoted + " is out of the range of " + std::string(quantity.noun),
+                           std::string(quantity.range)});
+}
+
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.front() == ' ') {
     text.remove_prefix(1);
@@ -213,7 +222,10 @@ Expected<std::int64_t> parse(std::string_view text, const Quantity& quantity) {
   }
   const std::optional<Decimal> number = take_decimal(rest);
   if (!number) {
-    return refuse(Diagnostic{"", quoted + " is not " + noun, example_hint(quantity)});
+    const std::size_t end = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    return end > kMostDigits
+               ? refuse_range(quoted, quantity)
+               : refuse(Diagnostic{"", quoted + " is not " + noun, example_hint(quantity)});
   }
   rest = trimmed(rest);
   if (rest.empty()) {
@@ -223,7 +235,7 @@ Expected<std::int64_t> parse(std::string_view text, const Quantity& quantity) {
     if (unit.name == rest) {
       const std::optional<std::int64_t> value = scale(*number, unit, quantity.largest);
       if (!value) {
-        return refuse(Diagnostic{"", quoted + " is out of the range of " + noun, ""});
+        return refuse_range(quoted, quantity);
       }
       return *value;
     }

@@ -1,6 +1,8 @@
 #include "tests/support/command.h"
+#include "tests/support/own_folder.h"
 
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -8,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 /// Rule: a list names each rank once; what has failed is gone round, and a group that it parts is
-/// refused by its pair.
+/// refused by its pair; nothing to do takes no time, and what cannot be counted is refused.
 namespace foretrain {
 namespace {
 
@@ -136,6 +138,83 @@ TEST(CollectiveFailures, WhatDoesNotExistCannotFail) {
   const Lines node = faults(line + "--failed-nodes 9");
   ASSERT_EQ(node.size(), 1U);
   EXPECT_EQ(node[0].substr(0, 22), "/failed_nodes node 9 i");
+}
+
+// A group of one, or no bytes: no time, no algorithm, no limit, whatever is asked.
+TEST(CollectiveSizes, NothingToDo) {
+  for (const char* op :
+       {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send_recv"}) {
+    const std::string pair = op == std::string("send_recv") ? "0,8" : "0-15";
+    const json none = result(op + kHopper + "--bytes 0 --ranks " + pair);
+    const json alone =
+        op == std::string("send_recv") ? none : result(op + kHopper + "--bytes 8GiB --ranks 3");
+    for (const json& answer : {none, alone}) {
+      EXPECT_EQ(answer["algorithm"], "none") << op;
+      EXPECT_EQ(answer["limiting_link"], "") << op;
+      for (const char* field : {"time_s", "latency_s", "algorithm_bandwidth", "bus_bandwidth"}) {
+        EXPECT_EQ(answer[field], 0.0) << op << " " << field;
+      }
+    }
+  }
+  EXPECT_EQ(faults("send_recv" + kHopper + "--bytes 1 --ranks 3"),
+            Lines{"/ranks send_recv is between two ranks, not 1; write for example --ranks 0,8"});
+}
+
+// One byte takes start-up and hops; its own way is less than a byte's over the slowest link, 1 / 25
+// ns, each round.
+TEST(CollectiveSizes, OneByteIsAllLatency) {
+  for (const char* op : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"}) {
+    const json answer = result(op + kHopper + "--bytes 1 --ranks 0-15");
+    EXPECT_GT(answer["latency_s"].get<double>(), 1e-5) << op;
+    const double rest = answer["time_s"].get<double>() - answer["latency_s"].get<double>();
+    EXPECT_GT(rest, 0.0) << op;
+    EXPECT_LT(rest, 2 / 25e9) << op;
+  }
+  const Outcome page =
+      test::run_program("collective broadcast" + kHopper + "--bytes 1 --ranks 0,1");
+  EXPECT_NE(page.out.find("\n  1 byte in "), std::string::npos) << page.out;
+}
+
+// The largest size: 2^53 bytes at 95 % of 50 GB/s.
+TEST(CollectiveSizes, UpToTwoToThe53) {
+  const double expected = 9007199254740992.0 / 47.5e9;
+  EXPECT_NEAR(wire_s("send_recv" + kHopper + "--ranks 0,8 --bytes 9007199254740992"),
+              expected,
+              1e-9 * expected);
+  const std::string line = "send_recv" + kHopper + "--ranks 0,8 --bytes ";
+  const std::string range = " is out of the range of a size; whole bytes, at most 2^53";
+  EXPECT_EQ(faults(line + "9007199254740993"), Lines{"/bytes \"9007199254740993 B\"" + range});
+  EXPECT_EQ(faults(line + "9223372036854775808"),
+            Lines{"/bytes \"9223372036854775808 B\"" + range});
+  EXPECT_EQ(faults(line + "9PiB"), Lines{"/bytes \"9PiB\"" + range});
+  EXPECT_EQ(faults(line + "0.1B"), Lines{"/bytes \"0.1B\"" + range});
+}
+
+// 2^47 bytes over a NIC of 1 Gb/s take 13.03 days at line rate, of which NCCL gets 95 % (88 % when
+// all talk to all). Two ranks pass on all of a buffer, or half of it: from 2^48 or 2^49 bytes on it
+// takes more than 26 days; 2^53 would be more picoseconds than 64 bits hold.
+TEST(CollectiveSizes, TimesThatCannotBeCounted) {
+  std::ifstream preset(FORETRAIN_SOURCE_DIR "/topologies/dgx-h100-ndr400.json");
+  json slow = json::parse(preset);
+  slow["nic_bandwidth"]["value"] = "1 Gb/s";
+  const std::string path = test::own_folder() + "slow.json";
+  std::ofstream(path) << slow.dump();
+  struct Case {
+    const char* op;
+    double days_at_2_to_47;
+    const char* first_refused;
+  };
+  const double whole = 140737488355328.0 / 125e6 / 86400;
+  const std::string end = " bytes would take more than the 26 days that can be counted; send less";
+  for (const Case& ask : {Case{"all_reduce", whole / 0.95, "281,474,976,710,656"},
+                          Case{"broadcast", whole / 0.95, "281,474,976,710,656"},
+                          Case{"all_gather", whole / 2 / 0.95, "562,949,953,421,312"},
+                          Case{"all_to_all", whole / 2 / 0.88, "562,949,953,421,312"}}) {
+    const std::string line = ask.op + (" --ranks 0,8 --topology " + path);
+    EXPECT_NEAR(wire_s(line + " --bytes 128TiB") / 86400, ask.days_at_2_to_47, 1e-6) << ask.op;
+    EXPECT_EQ(faults(line + " --bytes 8PiB"), Lines{"/bytes 9,007,199,254,740,992" + end});
+    EXPECT_EQ(faults(line + " --sweep 128TiB:8PiB"), Lines{"/sweep " + (ask.first_refused + end)});
+  }
 }
 
 }  // namespace

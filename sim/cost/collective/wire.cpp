@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace foretrain {
 
@@ -40,10 +41,14 @@ GroupWire wire_of(const GroupShape& group, const LinkModel& links, WireProtocol 
   return wire;
 }
 
+/// Two parts, their hops and start-up stay countable.
+constexpr std::int64_t kLongestPart = std::numeric_limits<std::int64_t>::max() / 4;
+
 Duration share_time(Bytes bytes, std::int64_t part, std::int64_t whole, Bandwidth rate) {
   const Int128 scaled = Int128{bytes.value} * part * 1'000'000'000'000;
   const Int128 divisor = Int128{whole} * rate.bytes_per_second;
-  return Duration{static_cast<std::int64_t>((scaled + divisor - 1) / divisor)};
+  const Int128 rounded_up = (scaled + divisor - 1) / divisor;
+  return Duration{static_cast<std::int64_t>(std::min<Int128>(rounded_up, kLongestPart))};
 }
 
 std::int64_t share_bytes(Bytes bytes, std::int64_t part, std::int64_t whole) {

@@ -26,7 +26,7 @@ GroupWire wire_of(const GroupShape& group, const LinkModel& links, WireProtocol 
 
 Bandwidth derate(Bandwidth line, double efficiency);
 
-/// bytes * part / whole over `rate`, one rounding up.
+/// bytes * part / whole over `rate`, one rounding up; at most 2^61 ps, which is 26 days.
 Duration share_time(Bytes bytes, std::int64_t part, std::int64_t whole, Bandwidth rate);
 
 std::int64_t share_bytes(Bytes bytes, std::int64_t part, std::int64_t whole);
