@@ -206,8 +206,10 @@ void read_cluster(JsonCursor& file,
   constants.require(
       "gpus_per_node", spec.gpus_per_node, {1, 65536}, !told.contains("gpus_per_node"));
   constants.require("nvswitches_per_node", spec.nvswitches_per_node, {0, 65536}, false);
-  constants.require("nvlink_bandwidth", spec.nvlink_bandwidth, !told.contains("nvlink_bandwidth"));
-  constants.require("nvlink_latency", spec.nvlink_latency);
+  const bool nvlink = spec.node_interconnect != "pcie";
+  constants.require(
+      "nvlink_bandwidth", spec.nvlink_bandwidth, nvlink && !told.contains("nvlink_bandwidth"));
+  constants.require("nvlink_latency", spec.nvlink_latency, nvlink);
   constants.require("nvlink_efficiency", spec.nvlink_efficiency, kFraction);
   constants.require("collective_latency_inside", spec.collective_latency_inside);
   constants.require("low_latency_efficiency", spec.low_latency_efficiency, kFraction, false);
@@ -230,7 +232,9 @@ void refuse_zeros(const TopologySpec& spec, std::vector<Diagnostic>& faults) {
     }
   };
   const auto rate = [](std::int64_t value) { return static_cast<double>(value); };
-  positive("/nvlink_bandwidth", rate(spec.nvlink_bandwidth.bytes_per_second));
+  if (spec.node_interconnect != "pcie") {
+    positive("/nvlink_bandwidth", rate(spec.nvlink_bandwidth.bytes_per_second));
+  }
   positive("/pcie_bandwidth", rate(spec.pcie_bandwidth.bytes_per_second));
   positive("/nvlink_efficiency", spec.nvlink_efficiency);
   if (spec.low_latency_efficiency > 0 && spec.fabric != FabricKind::kNone) {

@@ -327,5 +327,24 @@ TEST(RunCommand, ASlowGpuIsNamedWithItsCost) {
   }
 }
 
+// What tensor parallelism sends in a node without NVLink goes over PCIe, of which NCCL gets 70 %.
+TEST(RunCommand, ANodeWithoutNvlink) {
+  const Outcome outcome =
+      run("llama3-8b-8 --json - --set cluster.topology=a100-pcie-1x200 --set parallelism.tp=4 "
+          "--set training.global_batch_size=4 --set recompute.mode=full");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  bool found = false;
+  const json report = json::parse(outcome.out);
+  for (const json& group : report["network"]) {
+    if (group["group"] == "tp") {
+      found = true;
+      EXPECT_EQ(group["limiting_link"], "gpu0>n0.pcie0");
+      EXPECT_LT(group["bus_bandwidth"].get<double>(), 0.7 * 32e9);
+      EXPECT_GT(group["bus_bandwidth"].get<double>(), 0.6 * 32e9);
+    }
+  }
+  EXPECT_TRUE(found);
+}
+
 }  // namespace
 }  // namespace foretrain
