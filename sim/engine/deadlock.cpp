@@ -1,6 +1,6 @@
 #include "sim/engine/deadlock.h"
 
-#include "sim/engine/event_run.h"
+#include "sim/engine/unroll.h"
 
 #include <string>
 
@@ -58,7 +58,8 @@ class Blockage {
 
   /// The first dependency that is not done; -1: none.
   std::int32_t open_wait(std::int32_t instance, std::int32_t task) const {
-    for (const CallDependency& wait : list_of(instance).tasks[task].dependencies) {
+    const UnrolledTemplate& list = list_of(instance);
+    for (const CallDependency& wait : list.waits_of(list.tasks[task])) {
       if (!wait.previous_step && !done(instance, wait.producer)) {
         return wait.producer;
       }

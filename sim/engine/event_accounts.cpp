@@ -29,20 +29,14 @@ class Reader {
     account_.transfer.resize(exposed);
     account_.member_wait.resize(exposed);
     account_.bytes.resize(exposed);
+    running_.resize(program.streams.size());
   }
 
   RankAccount read() {
-    std::int64_t before = 0;
-    for (std::int32_t step = 0; step < steps_; ++step) {
-      for (const std::int32_t task : list_.streams[0]) {
-        primary(step, task, before);
-        before = run_.executed(step, instance_, task).end;
-      }
-    }
+    primary();
     for (std::int32_t step = first_; step < steps_; ++step) {
-      for (std::size_t t = 0; t < list_.tasks.size(); ++t) {
-        communication(*list_.tasks[t].task,
-                      run_.executed(step, instance_, static_cast<std::int32_t>(t)));
+      for (const std::int32_t task : list_.communication) {
+        communication(*list_.tasks[task].task, run_.executed(step, instance_, task));
       }
     }
     return account_;
@@ -52,6 +46,21 @@ class Reader {
   /// The part of an interval that lies in the window.
   Duration inside(std::int64_t begin, std::int64_t end) const {
     return Duration{std::max<std::int64_t>(0, std::min(end, to_) - std::max(begin, from_))};
+  }
+
+  /// The primary stream, which all tasks of steps before the last one unmeasured leave before the
+  /// window.
+  void primary() {
+    std::int64_t before = 0;
+    for (std::int32_t step = first_ - 1; step < steps_; ++step) {
+      for (const std::int32_t task : list_.streams[0]) {
+        const Executed& ran = run_.executed(step, instance_, task);
+        if (ran.end > from_ && before < to_) {
+          primary(step, task, before);
+        }
+        before = ran.end;
+      }
+    }
   }
 
   void primary(std::int32_t step, std::int32_t index, std::int64_t before) {
@@ -70,7 +79,7 @@ class Reader {
 
   void gap(std::int32_t step, const UnrolledTask& task, std::int64_t begin, std::int64_t end) {
     std::int32_t stream = -1;
-    for (const CallDependency& wait : task.dependencies) {
+    for (const CallDependency& wait : list_.waits_of(task)) {
       const std::int32_t from = step - (wait.previous_step ? 1 : 0);
       if (from < 0 || run_.executed(from, instance_, wait.producer).end != end) {
         continue;
@@ -90,31 +99,29 @@ class Reader {
     account_.idle += inside(begin, end) - exposed;
   }
 
-  /// Time of the gap that transfers of the stream cover, those of steps before included.
-  Duration transfers(std::int32_t step,
-                     std::int32_t stream,
-                     std::int64_t begin,
-                     std::int64_t end) const {
-    Duration sum{};
+  /// Time of the gap that transfers of the stream cover, those of steps before included. Gaps come
+  /// in order of time, and so do the ends on a stream.
+  Duration transfers(std::int32_t step, std::int32_t stream, std::int64_t begin, std::int64_t end) {
     const std::vector<std::int32_t>& order = list_.streams[stream];
-    for (std::int32_t from = step; from >= 0; --from) {
-      // A stream is a FIFO: its ends ascend.
-      auto task = std::partition_point(order.begin(), order.end(), [&](std::int32_t earlier) {
-        return run_.executed(from, instance_, earlier).end <= begin;
-      });
-      const bool all_of_step = task == order.begin();
-      for (; task != order.end(); ++task) {
-        const Executed& ran = run_.executed(from, instance_, *task);
-        if (ran.begin >= end) {
-          break;
-        }
-        if (list_.tasks[*task].task->kind != TaskKind::kReceive) {
-          sum += inside(std::max(ran.begin, begin), std::min(ran.end, end));
-        }
-      }
-      if (!all_of_step) {
+    Place& first = running_[stream];
+    while (first.step <= step && run_.executed(first.step, instance_, order.back()).end <= begin) {
+      first = {first.step + 1, 0};
+    }
+    while (first.step <= step &&
+           run_.executed(first.step, instance_, order[first.position]).end <= begin) {
+      ++first.position;
+    }
+    Duration sum{};
+    for (Place at = first; at.step <= step;) {
+      const std::int32_t task = order[at.position];
+      const Executed& ran = run_.executed(at.step, instance_, task);
+      if (ran.begin >= end) {
         break;
       }
+      if (list_.tasks[task].task->kind != TaskKind::kReceive) {
+        sum += inside(std::max(ran.begin, begin), std::min(ran.end, end));
+      }
+      at = at.position + 1 < order.size() ? Place{at.step, at.position + 1} : Place{at.step + 1, 0};
     }
     return sum;
   }
@@ -135,6 +142,11 @@ class Reader {
     }
   }
 
+  struct Place {
+    std::int32_t step = 0;
+    std::size_t position = 0;
+  };
+
   const Program& program_;
   const EventRun& run_;
   const UnrolledTemplate& list_;
@@ -142,6 +154,7 @@ class Reader {
   std::int32_t first_, steps_;
   std::int64_t from_ = 0, to_ = 0;
   RankAccount account_;
+  std::vector<Place> running_;  ///< per stream: the first that had not ended before the last gap
 };
 
 }  // namespace

@@ -1,156 +1,89 @@
 #include "sim/engine/event_run.h"
 
-#include "sim/program/stretch.h"
-
 #include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
 
 namespace foretrain {
+namespace {
 
-UnrolledTemplate unroll(const Program& program, const Template& list) {
-  UnrolledTemplate result;
-  result.streams.resize(program.streams.size());
-  std::vector<std::int32_t> issued(program.group_kinds.size(), 0);
-  for (std::size_t c = 0; c < list.calls.size(); ++c) {
-    const Call& call = list.calls[c];
-    const Block& block = program.blocks[call.block];
-    for (std::size_t t = 0; t < block.tasks.size(); ++t) {
-      const Task& task = block.tasks[t];
-      const auto own = static_cast<std::int32_t>(result.tasks.size());
-      UnrolledTask entry{
-          &task, &call, static_cast<std::int32_t>(c), static_cast<std::int32_t>(t), -1, {}};
-      if (task.kind == TaskKind::kCollective) {
-        entry.ordinal = issued[task.group_kind]++;
-      } else if (task.kind == TaskKind::kSend) {
-        result.sends[call.message] = own;
-      } else if (task.kind == TaskKind::kReceive) {
-        result.receives[call.message] = own;
-      }
-      for (std::int32_t d = 0; d < task.dependency_count; ++d) {
-        const std::int32_t local = block.dependencies[task.first_dependency + d];
-        entry.dependencies.push_back({0, call.first_task + local, false});
-      }
-      result.streams[task.stream].push_back(own);
-      result.tasks.push_back(std::move(entry));
-    }
-    for (std::int32_t d = 0; d < call.dependency_count; ++d) {
-      const CallDependency& dependency = list.dependencies[call.first_dependency + d];
-      result.tasks[call.first_task + dependency.task].dependencies.push_back(dependency);
-    }
+/// What a receive waits for that nobody sends.
+constexpr Executed kNever;
+
+std::vector<UnrolledTemplate> unrolled(const Program& program) {
+  std::vector<UnrolledTemplate> lists;
+  for (const Template& list : program.templates) {
+    lists.push_back(unroll(program, list));
   }
-  return result;
+  return lists;
 }
 
-EventRun::EventRun(const Program& program, std::int32_t steps, std::int64_t first_measured)
+}  // namespace
+
+EventRun::EventRun(const Program& program,
+                   std::int32_t steps,
+                   std::int32_t behind,
+                   std::int64_t first_measured)
     : program_(program),
       steps_(steps),
+      all_steps_(steps + behind),
       contention_(program),
       transfers_(contention_.capacities()),
-      link_bytes_(steps, std::vector<double>(program.links.size(), 0.0)) {
-  for (const Template& list : program.templates) {
-    lists_.push_back(unroll(program, list));
-  }
-  for (std::int32_t step = 0; step < steps; ++step) {
-    factors_.emplace_back();
-    for (const FactorSet& set : program.factor_sets) {
-      factors_.back().push_back(factors_at(set, step - first_measured));
-    }
-  }
-  std::size_t tasks = 0;
+      lists_(unrolled(program)),
+      lengths_(program, lists_, all_steps_, first_measured) {
   for (const Instance& instance : program.instances) {
-    first_task_.push_back(tasks);
-    tasks += lists_[instance.template_index].tasks.size();
+    first_task_.push_back(tasks_);
+    tasks_ += lists_[instance.template_index].tasks.size();
   }
-  log_.assign(steps, std::vector<Executed>(tasks));
-  done_.assign(tasks, 0);
-  receiving_.assign(tasks, -1);
+  left_ = static_cast<std::int64_t>(tasks_) * steps;
+  log_.resize(all_steps_);
+  enter_step(0);
   heads_.assign(program.instances.size(), std::vector<StreamHead>(program.streams.size()));
+  for (const auto& groups : program.groups) {
+    gathering_.emplace_back(groups.size());
+  }
+  std::size_t paths = 0;
+  for (const std::vector<SharedPath>& kind : program.group_paths) {
+    first_path_.push_back(paths);
+    paths += kind.size();
+  }
+  first_path_.push_back(paths);
+  paths += program.instances.size() * kPeerSlots;
+  sent_.assign(all_steps_, std::vector<std::int64_t>(paths, 0));
   is_touched_.assign(program.instances.size(), false);
-  left_ = static_cast<std::int64_t>(tasks) * steps;
-  know_lengths();
 }
 
 bool EventRun::run() {
   for (std::size_t i = 0; i < program_.instances.size(); ++i) {
     touch(static_cast<std::int32_t>(i));
   }
-  start_what_can_start();
-  for (std::int64_t next = next_instant(); next >= 0; next = next_instant()) {
-    now_ = next;
-    retire_transfers();
-    retire_instant();
-    start_what_can_start();
-  }
-  return left_ == 0;
-}
-
-/// When something happens next; -1: never.
-std::int64_t EventRun::next_instant() {
-  const std::optional<Instant> ends = transfers_.next_end();
-  const std::int64_t transfer = ends ? ends->time_since_epoch().count() : -1;
-  if (queue_.empty()) {
-    return transfer;
-  }
-  return transfer < 0 ? queue_.top().time : std::min(transfer, queue_.top().time);
-}
-
-void EventRun::retire_transfers() {
-  if (transfers_.next_end() == Instant{Duration{now_}}) {
-    for (const std::int64_t meeting : transfers_.take_ended(Instant{Duration{now_}})) {
-      complete_all(static_cast<std::size_t>(meeting));
+  // Whatever is not known yet waits for the end of a transfer that is: nothing earlier can turn up.
+  constexpr std::int64_t kNotYet = std::numeric_limits<std::int64_t>::max();
+  for (advance_touched(); left_ > 0; advance_touched()) {
+    const std::optional<Instant> ending = transfers_.next_end();
+    const std::int64_t end = ending ? ending->time_since_epoch().count() : kNotYet;
+    const std::int64_t begin = begins_.empty() ? kNotYet : begins_.top().time;
+    const std::int64_t later = later_.empty() ? kNotYet : later_.top().time;
+    now_ = std::min({later, begin, end});
+    if (now_ == kNotYet) {
+      return false;
+    }
+    if (now_ == later) {
+      take_later();
+    } else if (now_ == end) {
+      end_flights();
+    } else {
+      begin_flights();
     }
   }
+  return true;
 }
 
-void EventRun::complete_all(std::size_t meeting) {
-  for (const Member& member : meetings_[meeting]) {
-    complete(member);
+void EventRun::enter_step(std::int32_t step) {
+  if (step < all_steps_ && log_[step].empty()) {
+    log_[step].resize(tasks_);
   }
-  meetings_[meeting].clear();
-  free_meetings_.push_back(meeting);
-}
-
-void EventRun::push(Event event) {
-  event.sequence = sequence_++;
-  queue_.push(event);
-}
-
-void EventRun::retire_instant() {
-  while (!queue_.empty() && queue_.top().time == now_) {
-    const Event event = queue_.top();
-    queue_.pop();
-    switch (event.kind) {
-      case EventKind::kTaskEnd:
-        complete({event.instance, event.step, event.task});
-        break;
-      case EventKind::kMeetingEnd:
-        complete_all(event.meeting);
-        break;
-      case EventKind::kTransferBegin: {
-        const Flight& flight = flights_[event.meeting];
-        transfers_.begin(Instant{Duration{now_}},
-                         *flight.uses,
-                         flight.limit,
-                         flight.alone,
-                         static_cast<std::int64_t>(event.meeting));
-        break;
-      }
-      case EventKind::kLaunch:
-        heads_[event.instance][event.task].launch_scheduled = false;
-        touch(event.instance);
-        break;
-    }
-  }
-}
-
-void EventRun::start_what_can_start() {
-  std::sort(touched_.begin(), touched_.end());
-  for (const std::int32_t instance : touched_) {
-    is_touched_[instance] = false;
-    for (std::size_t s = 0; s < program_.streams.size(); ++s) {
-      try_start(instance, static_cast<std::int32_t>(s));
-    }
-  }
-  touched_.clear();
 }
 
 void EventRun::touch(std::int32_t instance) {
@@ -160,77 +93,106 @@ void EventRun::touch(std::int32_t instance) {
   }
 }
 
-void EventRun::try_start(std::int32_t instance, std::int32_t stream) {
-  StreamHead& head = heads_[instance][stream];
-  if (head.busy || head.launch_scheduled || head.step == steps_ || still_unmet(instance, head)) {
-    return;
-  }
-  const std::vector<std::int32_t>& order = list_of(instance).streams[stream];
-  if (order.empty()) {
-    return;
-  }
-  const std::int32_t index = order[head.position];
-  const UnrolledTask& task = list_of(instance).tasks[index];
-  head.unmet = unmet_dependency(instance, head.step, task);
-  if (head.unmet.producer >= 0) {
-    return;
-  }
-  const std::int64_t launch = launch_time(instance, head.step, task);
-  if (launch > now_) {
-    head.launch_scheduled = true;
-    push({launch, EventKind::kLaunch, 0, instance, head.step, stream, 0});
-    return;
-  }
-  head.busy = true;
-  start({instance, head.step, index});
-}
-
-EventRun::Unmet EventRun::unmet_dependency(std::int32_t instance,
-                                           std::int32_t step,
-                                           const UnrolledTask& task) const {
-  const std::size_t first = first_task_[instance];
-  for (const CallDependency& dependency : task.dependencies) {
-    const std::int32_t needed = dependency.previous_step ? step : step + 1;
-    if (done_[first + dependency.producer] < needed) {
-      return {dependency.producer, needed};
+void EventRun::advance_touched() {
+  while (!touched_.empty()) {
+    const std::int32_t instance = touched_.back();
+    touched_.pop_back();
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t s = 0; s < program_.streams.size(); ++s) {
+        moved = advance(instance, static_cast<std::int32_t>(s)) || moved;
+      }
     }
+    is_touched_[instance] = false;
   }
-  const std::int32_t sync =
-      program_.templates[program_.instances[instance].template_index].host_sync_task;
-  return sync < 0 || done_[first + sync] >= step ? Unmet{} : Unmet{sync, step};
 }
 
-std::int64_t EventRun::launch_time(std::int32_t instance,
-                                   std::int32_t step,
-                                   const UnrolledTask& task) const {
-  const std::int32_t sync =
-      program_.templates[program_.instances[instance].template_index].host_sync_task;
-  const std::int64_t base = sync < 0 || step == 0 ? 0 : executed(step - 1, instance, sync).end;
-  return base + (task.call->launch_offset + task.task->launch_offset).count();
-}
-
-void EventRun::start(const Member& member) {
-  const Task& task = *list_of(member.instance).tasks[member.task].task;
-  entry(member).start = now_;
-  entry(member).begin = now_;
-  switch (task.kind) {
-    case TaskKind::kSend:
-      transfer(length(member),
-               &program_.instances[member.instance].paths[task.peer_slot],
-               contention_.of_send(member.instance, task.peer_slot),
-               {member});
+/// As far as it can go. False: not at all.
+bool EventRun::advance(std::int32_t instance, std::int32_t stream) {
+  StreamHead& head = heads_[instance][stream];
+  const std::vector<std::int32_t>& order = list_of(instance).streams[stream];
+  bool moved = false;
+  while (!order.empty() && !head.busy && !head.put_off && head.step < all_steps_) {
+    const std::int32_t index = order[head.position];
+    const std::int64_t now = start_of_next(instance, head, index);
+    if (now < 0) {
       break;
+    }
+    if (head.step >= steps_ && now > now_) {
+      head.put_off = true;
+      later_.push({now, instance, stream});
+      break;
+    }
+    head.busy = true;
+    start({instance, head.step, index}, now);
+    moved = true;
+  }
+  return moved;
+}
+
+std::int64_t EventRun::start_of_next(std::int32_t instance,
+                                     StreamHead& head,
+                                     std::int32_t index) const {
+  if (head.awaited != nullptr && head.awaited->end < 0) {
+    return -1;
+  }
+  std::int64_t start = head.clock;
+  const auto has_ended = [&head](const Executed& other) {
+    head.awaited = other.end < 0 ? &other : nullptr;
+    return other.end >= 0;
+  };
+  const UnrolledTemplate& list = list_of(instance);
+  const UnrolledTask& task = list.tasks[index];
+  for (const CallDependency& wait : list.waits_of(task)) {
+    const std::int32_t step = head.step - (wait.previous_step ? 1 : 0);
+    if (step < 0) {
+      continue;
+    }
+    const Executed& producer = executed(step, instance, wait.producer);
+    if (!has_ended(producer)) {
+      return -1;
+    }
+    start = std::max(start, producer.end);
+  }
+  if (list.host_bound) {
+    std::int64_t base = 0;
+    if (list.host_sync >= 0 && head.step > 0) {
+      const Executed& sync = executed(head.step - 1, instance, list.host_sync);
+      if (!has_ended(sync)) {
+        return -1;
+      }
+      base = sync.end;
+    }
+    start = std::max(start, base + task.launch);
+  }
+  const bool receives = task.task->kind == TaskKind::kReceive;
+  return receives && !has_ended(matching_send({instance, head.step, index})) ? -1 : start;
+}
+
+const Executed& EventRun::matching_send(const Member& receive) const {
+  const UnrolledTask& task = list_of(receive.instance).tasks[receive.task];
+  const std::int32_t peer = program_.instances[receive.instance].peers[task.task->peer_slot];
+  const auto sent = list_of(peer).sends.find(task.call->message);
+  return sent == list_of(peer).sends.end() ? kNever : executed(receive.step, peer, sent->second);
+}
+
+void EventRun::start(const Member& member, std::int64_t now) {
+  const Task& task = *list_of(member.instance).tasks[member.task].task;
+  Executed& own = entry(member);
+  own.start = now;
+  own.begin = now;
+  switch (task.kind) {
     case TaskKind::kLocal:
-      push({now_ + length(member).whole,
-            EventKind::kTaskEnd,
-            0,
-            member.instance,
-            member.step,
-            member.task,
-            0});
+      complete(member, now + length(member).whole);
       break;
     case TaskKind::kReceive:
-      start_receive(member);
+      complete(member, std::max(now, matching_send(member).end));
+      break;
+    case TaskKind::kSend:
+      transfer(length(member),
+               path_of_send(member.instance, task.peer_slot),
+               now,
+               std::span(&member, 1));
       break;
     case TaskKind::kCollective:
       arrive(member);
@@ -238,146 +200,159 @@ void EventRun::start(const Member& member) {
   }
 }
 
-void EventRun::start_receive(const Member& member) {
-  const UnrolledTask& task = list_of(member.instance).tasks[member.task];
-  const std::int32_t peer = program_.instances[member.instance].peers[task.task->peer_slot];
-  const auto sent = list_of(peer).sends.find(task.call->message);
-  if (sent != list_of(peer).sends.end() && done_[first_task_[peer] + sent->second] > member.step) {
-    push({now_, EventKind::kTaskEnd, 0, member.instance, member.step, member.task, 0});
-  } else {
-    receiving_[first_task_[member.instance] + member.task] = member.step;
-  }
-}
-
 void EventRun::arrive(const Member& member) {
   const UnrolledTask& task = list_of(member.instance).tasks[member.task];
   const std::int32_t kind = task.task->group_kind;
   const std::int32_t group = program_.instances[member.instance].groups[kind];
-  if (program_.groups[kind][group].size() == 1) {
-    meet(kind, group, {member});
+  const std::size_t size = program_.groups[kind][group].size();
+  if (size == 1) {
+    meet(kind, group, std::span(&member, 1));
     return;
   }
-  const MeetingKey key{kind, group, member.step, task.ordinal};
-  std::vector<Member>& there = gathering_[key];
-  there.push_back(member);
-  if (there.size() < program_.groups[kind][group].size()) {
-    return;
+  std::vector<Gathering>& open = gathering_[kind][group];
+  auto there = std::find_if(open.begin(), open.end(), [&](const Gathering& one) {
+    return one.step == member.step && one.ordinal == task.ordinal;
+  });
+  if (there == open.end()) {
+    there = open.insert(open.end(), {member.step, task.ordinal, {}});
   }
-  std::vector<Member> members = std::move(there);
-  gathering_.erase(key);
-  meet(kind, group, std::move(members));
+  there->members.push_back(member);
+  if (there->members.size() == size) {
+    const std::vector<Member> members = std::move(there->members);
+    *there = std::move(open.back());
+    open.pop_back();
+    meet(kind, group, members);
+  }
 }
 
-void EventRun::meet(std::int32_t kind, std::int32_t group, std::vector<Member> members) {
+/// All members are there.
+void EventRun::meet(std::int32_t kind, std::int32_t group, std::span<const Member> members) {
   Length longest;
+  std::int64_t now = 0;
   for (const Member& one : members) {
     longest = std::max(longest, length(one));
-    entry(one).begin = now_;
+    now = std::max(now, entry(one).start);
   }
-  const bool alone = program_.group_paths.empty() || program_.group_paths[kind].empty();
-  transfer(longest,
-           alone ? nullptr : &program_.group_paths[kind][group],
-           contention_.of_group(kind, group),
-           std::move(members));
+  for (const Member& one : members) {
+    entry(one).begin = now;
+  }
+  transfer(longest, path_of_group(kind, group), now, members);
 }
 
-/// All members are there. Latency passes first; what is left shares links, where some can fill.
+/// Latency passes first; what is left shares links, where some can fill. What moves over them is
+/// told by that time alone, however long it takes.
 void EventRun::transfer(const Length& length,
-                        const SharedPath* path,
-                        const std::vector<LinkUse>& contended,
-                        std::vector<Member> members) {
+                        const Path& path,
+                        std::int64_t now,
+                        std::span<const Member> members) {
   const std::int64_t alone = length.whole - length.latency;
-  if (path != nullptr) {
-    count_bytes(*path, members.front().step, length.unslowed);
+  if (path.whole != nullptr) {
+    sent_[members.front().step][path.number] += length.unslowed;
   }
-  if (free_meetings_.empty()) {
-    free_meetings_.push_back(meetings_.size());
-    meetings_.emplace_back();
+  if (path.whole == nullptr || path.contended->empty() || alone == 0) {
+    for (const Member& one : members) {
+      complete(one, now + length.whole);
+    }
+    return;
+  }
+  if (free_flights_.empty()) {
+    free_flights_.push_back(flights_.size());
     flights_.emplace_back();
   }
-  const std::size_t meeting = free_meetings_.back();
-  free_meetings_.pop_back();
-  meetings_[meeting] = std::move(members);
-  if (contended.empty() || alone == 0) {
-    push({now_ + length.whole, EventKind::kMeetingEnd, 0, 0, 0, 0, meeting});
-    return;
-  }
+  const std::size_t number = free_flights_.back();
+  free_flights_.pop_back();
+  Flight& flight = flights_[number];
+  flight.uses = path.contended;
   // Slowed by kernels it moves the same bytes and asks for less of its links.
-  const double slowed = static_cast<double>(length.unslowed) / static_cast<double>(alone);
-  flights_[meeting] = {&contended, path->limit * slowed, Duration{alone}};
-  push({now_ + length.latency, EventKind::kTransferBegin, 0, 0, 0, 0, meeting});
+  flight.limit =
+      path.whole->limit * (static_cast<double>(length.unslowed) / static_cast<double>(alone));
+  flight.alone = Duration{alone};
+  flight.members.assign(members.begin(), members.end());
+  begins_.push({now + length.latency, sequence_++, number});
 }
 
-/// What a transfer moves is told by its time alone, however long it takes.
-void EventRun::count_bytes(const SharedPath& path, std::int32_t step, std::int64_t unslowed) {
-  const double bytes = path.limit * 1e-12 * static_cast<double>(unslowed);
-  for (const LinkUse& use : path.uses) {
-    link_bytes_[step][use.link] += use.weight * bytes;
+void EventRun::take_later() {
+  for (; !later_.empty() && later_.top().time == now_; later_.pop()) {
+    const Later& one = later_.top();
+    heads_[one.instance][one.stream].put_off = false;
+    touch(one.instance);
   }
 }
 
-EventRun::Length EventRun::length(const Member& member) const {
-  const Instance& instance = program_.instances[member.instance];
-  const std::vector<Length>& known = lengths_[instance.template_index][instance.factor_set];
-  if (!known.empty()) {
-    return known[member.task];
+void EventRun::begin_flights() {
+  for (; !begins_.empty() && begins_.top().time == now_; begins_.pop()) {
+    const std::size_t number = begins_.top().flight;
+    const Flight& flight = flights_[number];
+    transfers_.begin(Instant{Duration{now_}},
+                     *flight.uses,
+                     flight.limit,
+                     flight.alone,
+                     static_cast<std::int64_t>(number));
   }
-  return length_of(list_of(member.instance).tasks[member.task],
-                   factors_[member.step][instance.factor_set]);
 }
 
-EventRun::Length EventRun::length_of(const UnrolledTask& unrolled, const Factors& factors) {
-  const Task& task = *unrolled.task;
-  Work latency{};
-  constexpr auto kLatency = static_cast<std::size_t>(Resource::kLatency);
-  latency[kLatency] = task.work[kLatency];
-  const std::int64_t whole = duration_of(task.work, factors).count();
-  const std::int64_t first = duration_of(latency, factors).count();
-  return {stretched(whole, stretch_of(stretches_of(*unrolled.call), task)), first, whole - first};
-}
-
-/// Of every task that some instance runs at factors that never change.
-void EventRun::know_lengths() {
-  const std::size_t sets = program_.factor_sets.size();
-  lengths_.assign(lists_.size(), std::vector<std::vector<Length>>(sets));
-  for (const Instance& instance : program_.instances) {
-    const FactorSet& set = program_.factor_sets[instance.factor_set];
-    std::vector<Length>& known = lengths_[instance.template_index][instance.factor_set];
-    if (!set.windows.empty() || !known.empty()) {
-      continue;
+void EventRun::end_flights() {
+  for (const std::int64_t tag : transfers_.take_ended(Instant{Duration{now_}})) {
+    const auto number = static_cast<std::size_t>(tag);
+    for (const Member& member : flights_[number].members) {
+      complete(member, now_);
     }
-    for (const UnrolledTask& task : lists_[instance.template_index].tasks) {
-      known.push_back(length_of(task, set.base));
-    }
+    free_flights_.push_back(number);
   }
 }
 
-void EventRun::complete(const Member& member) {
+void EventRun::complete(const Member& member, std::int64_t end) {
   const UnrolledTemplate& list = list_of(member.instance);
   const UnrolledTask& task = list.tasks[member.task];
-  entry(member).end = now_;
-  ++done_[first_task_[member.instance] + member.task];
-  --left_;
+  entry(member).end = end;
+  left_ -= member.step < steps_ ? 1 : 0;
   StreamHead& head = heads_[member.instance][task.task->stream];
   head.busy = false;
+  head.clock = end;
   if (++head.position == static_cast<std::int32_t>(list.streams[task.task->stream].size())) {
     head.position = 0;
-    ++head.step;
+    enter_step(++head.step);
   }
   touch(member.instance);
-  if (task.task->kind != TaskKind::kSend) {
-    return;
+  if (task.task->kind == TaskKind::kSend) {
+    touch(program_.instances[member.instance].peers[task.task->peer_slot]);
   }
-  const std::int32_t peer = program_.instances[member.instance].peers[task.task->peer_slot];
-  const auto received = list_of(peer).receives.find(task.call->message);
-  if (received == list_of(peer).receives.end()) {
-    return;
+}
+
+EventRun::Path EventRun::path_of_group(std::int32_t kind, std::int32_t group) const {
+  if (program_.group_paths.empty() || program_.group_paths[kind].empty()) {
+    return {};
   }
-  std::int32_t& waiting = receiving_[first_task_[peer] + received->second];
-  if (waiting == member.step) {
-    waiting = -1;
-    push({now_, EventKind::kTaskEnd, 0, peer, member.step, received->second, 0});
+  return {&program_.group_paths[kind][group],
+          &contention_.of_group(kind, group),
+          first_path_[kind] + static_cast<std::size_t>(group)};
+}
+
+EventRun::Path EventRun::path_of_send(std::int32_t instance, std::int32_t slot) const {
+  return {&program_.instances[instance].paths[slot],
+          &contention_.of_send(instance, slot),
+          first_path_.back() + static_cast<std::size_t>(instance * kPeerSlots + slot)};
+}
+
+std::vector<double> EventRun::link_bytes(std::int32_t step) const {
+  std::vector<double> bytes(program_.links.size(), 0.0);
+  const auto add = [&bytes, &sent = sent_[step]](const SharedPath& path, std::size_t number) {
+    const double once = path.limit * 1e-12 * static_cast<double>(sent[number]);
+    for (const LinkUse& use : path.uses) {
+      bytes[use.link] += use.weight * once;
+    }
+  };
+  for (std::size_t kind = 0; kind < program_.group_paths.size(); ++kind) {
+    for (std::size_t group = 0; group < program_.group_paths[kind].size(); ++group) {
+      add(program_.group_paths[kind][group], first_path_[kind] + group);
+    }
   }
+  for (std::size_t i = 0; i < program_.instances.size(); ++i) {
+    for (std::size_t slot = 0; slot < kPeerSlots; ++slot) {
+      add(program_.instances[i].paths[slot], first_path_.back() + i * kPeerSlots + slot);
+    }
+  }
+  return bytes;
 }
 
 std::vector<std::vector<std::int32_t>> EventRun::progress() const {

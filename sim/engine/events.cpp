@@ -50,16 +50,11 @@ std::vector<std::int64_t> carried_state(const Program& program,
         state.push_back(run.executed(step, i, stream.back()).end - base);
       }
     }
-    for (const UnrolledTask& task : list.tasks) {
-      for (const CallDependency& wait : task.dependencies) {
-        if (wait.previous_step && list.tasks[wait.producer].task->stream != task.task->stream) {
-          state.push_back(run.executed(step, i, wait.producer).end - base);
-        }
-      }
+    for (const std::int32_t producer : list.carried) {
+      state.push_back(run.executed(step, i, producer).end - base);
     }
-    const Template& source = program.templates[program.instances[i].template_index];
-    if (source.host_sync_task >= 0) {
-      state.push_back(run.executed(step, i, source.host_sync_task).end - base);
+    if (list.host_sync >= 0) {
+      state.push_back(run.executed(step, i, list.host_sync).end - base);
     }
   }
   return state;
@@ -68,9 +63,10 @@ std::vector<std::int64_t> carried_state(const Program& program,
 std::int64_t latest_end(const Program& program, const EventRun& run, std::int32_t step) {
   std::int64_t latest = 0;
   for (std::int32_t i = 0; i < instances_of(program); ++i) {
-    const auto tasks = static_cast<std::int32_t>(run.list_of(i).tasks.size());
-    for (std::int32_t t = 0; t < tasks; ++t) {
-      latest = std::max(latest, run.executed(step, i, t).end);
+    for (const std::vector<std::int32_t>& stream : run.list_of(i).streams) {
+      if (!stream.empty()) {
+        latest = std::max(latest, run.executed(step, i, stream.back()).end);
+      }
     }
   }
   return latest;
@@ -145,8 +141,8 @@ struct MeasuredRun {
 MeasuredRun measure(const Program& program, int limit, int measured_steps, Deadlock& deadlock) {
   const int behind = steps_behind(program);
   for (int tried = std::min(limit, 2);; tried = std::min(limit, 2 * tried)) {
-    const int steps = tried + measured_steps + behind;
-    auto run = std::make_unique<EventRun>(program, steps, steps);
+    const int steps = tried + measured_steps;
+    auto run = std::make_unique<EventRun>(program, steps, behind, steps + behind);
     if (!run->run()) {
       deadlock = describe_deadlock(program, run->progress());
       return {};
@@ -156,7 +152,7 @@ MeasuredRun measure(const Program& program, int limit, int measured_steps, Deadl
       continue;
     }
     if (has_windows(program)) {
-      run = std::make_unique<EventRun>(program, first + measured_steps + behind, first);
+      run = std::make_unique<EventRun>(program, first + measured_steps, behind, first);
       run->run();
     }
     return {std::move(run), first};
@@ -168,10 +164,13 @@ std::int64_t first_transfer(const Program& program, const EventRun& run, std::in
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   for (std::int32_t i = 0; i < instances_of(program); ++i) {
     const UnrolledTemplate& list = run.list_of(i);
-    for (std::size_t t = 0; t < list.tasks.size(); ++t) {
-      const TaskKind kind = list.tasks[t].task->kind;
-      if (kind == TaskKind::kCollective || kind == TaskKind::kSend) {
-        first = std::min(first, run.executed(step, i, static_cast<std::int32_t>(t)).begin);
+    for (const std::vector<std::int32_t>& stream : list.streams) {
+      const auto found = std::find_if(stream.begin(), stream.end(), [&list](std::int32_t task) {
+        const TaskKind kind = list.tasks[task].task->kind;
+        return kind == TaskKind::kCollective || kind == TaskKind::kSend;
+      });
+      if (found != stream.end()) {
+        first = std::min(first, run.executed(step, i, *found).begin);
       }
     }
   }
@@ -184,7 +183,7 @@ std::int64_t isolated_end(const Program& program, const EventRun& measured) {
   if (!program.shares_links() || first_transfer(program, measured, 1) >= latest) {
     return latest;
   }
-  EventRun cold(program, 1, 1);
+  EventRun cold(program, 1, 0, 1);
   cold.run();
   return latest_end(program, cold, 0);
 }
@@ -195,8 +194,9 @@ void note_link_bytes(const EventRun& run,
                      Timeline& timeline) {
   timeline.link_bytes = run.link_bytes(first);
   for (std::int32_t step = first + 1; step < steps; ++step) {
-    for (std::size_t link = 0; link < timeline.link_bytes.size(); ++link) {
-      timeline.link_bytes[link] += run.link_bytes(step)[link];
+    const std::vector<double> more = run.link_bytes(step);
+    for (std::size_t link = 0; link < more.size(); ++link) {
+      timeline.link_bytes[link] += more[link];
     }
   }
 }

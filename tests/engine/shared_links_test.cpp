@@ -90,6 +90,18 @@ TEST(SharedLinks, LatencySharesNothing) {
   EXPECT_EQ(cold_end(program), 110 + 50);
 }
 
+/// As folding leaves a program whose transfers are free: paths, but no link on them.
+TEST(SharedLinks, PathsWithoutLinksHoldNobodyUp) {
+  TinyProgram tiny;
+  const std::int32_t list = tiny.list({collective(kTp, 100), compute(0, {0})});
+  tiny.instance(list, {0, -1});
+  tiny.instance(list, {0, -1});
+  tiny.program.group_paths = {{{}}, {}};
+  RunOptions options;
+  options.evaluator = Evaluator::kEvent;
+  EXPECT_EQ(timeline_of(tiny.program, options).isolated_end.time_since_epoch().count(), 100);
+}
+
 TEST(SharedLinks, AWideLinkHoldsNobodyUp) {
   Program program = TwoSends{}.on_one_link();
   program.links[0].capacity = 2 * kWidth;
