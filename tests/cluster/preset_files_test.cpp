@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <numeric>
 #include <sstream>
 #include <string>
@@ -317,6 +318,57 @@ TEST(Presets, LlamaThreeBisection) {
   EXPECT_NEAR(whole, 4.0 * 3072 * 50e9 / 7.0, 1e-6 * whole);
   const std::int64_t pod = Topology::build(spec, 3072)->bisection_bandwidth().bytes_per_second;
   EXPECT_EQ(pod, std::int64_t{1536} * 50'000'000'000);
+}
+
+/// The first numbers of a cell: "34, 2.2 us" is 34 and 2.2, "none" is 0.
+std::vector<double> numbers_in(std::string_view cell, std::size_t count) {
+  std::vector<double> numbers;
+  for (std::size_t at = 0; at < cell.size() && numbers.size() < count;) {
+    const std::size_t end = std::min(cell.find_first_not_of("0123456789.", at), cell.size());
+    if (end > at) {
+      numbers.push_back(std::stod(std::string(cell.substr(at, end - at))));
+    }
+    at = end + 1;
+  }
+  numbers.resize(count, 0.0);
+  return numbers;
+}
+
+// Rule: the constants in MODEL 4.5's table are the files', a column a GPU generation.
+TEST(Presets, TheModelDocumentTellsTheirConstants) {
+  std::ifstream file(FORETRAIN_SOURCE_DIR "/MODEL.md");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const auto us = [](Duration time) { return seconds(time) * 1e6; };
+  std::size_t column = 0;
+  for (const char* name : {"dgx-a100-hdr200", "dgx-h100-ndr400", "dgx-b200-ndr400"}) {
+    const TopologySpec spec = read(name);
+    const std::pair<std::string, std::vector<double>> rows[] = {
+        {"nvlink_efficiency", {spec.nvlink_efficiency}},
+        {"nic_efficiency", {spec.nic_efficiency}},
+        {"collective_phase_overlap", {spec.collective_phase_overlap}},
+        {"collective_latency_inside: bulk start", {us(spec.collective_latency_inside)}},
+        {"collective_latency_hop: bulk, between nodes", {us(spec.collective_latency_hop)}},
+        {"low_latency_efficiency, of the bulk rate", {spec.low_latency_efficiency}},
+        {"low_latency_nic_efficiency", {spec.low_latency_nic_efficiency}},
+        {"low_latency_start, collective_step_inside",
+         {us(spec.low_latency_start), us(spec.collective_step_inside)}},
+        {"low_latency_hop", {us(spec.low_latency_hop)}},
+        {"nvls_efficiency", {spec.nvls_efficiency}},
+        {"all_to_all_efficiency", {spec.all_to_all_efficiency}}};
+    for (const auto& [key, values] : rows) {
+      const std::string begins = "\n| " + key + " |";
+      std::size_t cell = text.find(begins);
+      ASSERT_NE(cell, std::string::npos) << "MODEL 4.5 has no row " << key;
+      cell += begins.size() - 1;
+      for (std::size_t skipped = 0; skipped < column; ++skipped) {
+        cell = text.find('|', cell + 1);
+      }
+      const std::string_view words = std::string_view(text).substr(cell + 1);
+      EXPECT_EQ(numbers_in(words.substr(0, words.find('|')), values.size()), values)
+          << key << " of " << name;
+    }
+    ++column;
+  }
 }
 
 }  // namespace
