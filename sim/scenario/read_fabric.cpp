@@ -35,7 +35,7 @@ void read_fabric_words(JsonCursor& file, TopologySpec& spec) {
   if (const std::optional<JsonCursor> at = file.member("failed_nodes")) {
     spec.failed_nodes.clear();
     for (const JsonCursor& node : at->elements()) {
-      spec.failed_nodes.push_back(node.integer(kCountOrNone).value_or(0));
+      spec.failed_nodes.push_back(node.integer(kCountOrNone).value_or(-1));
     }
   }
 }
@@ -44,22 +44,28 @@ void read_fabric_overrides(JsonCursor& section, TopologySpec& spec) {
   if (!section.expect_object()) {
     return;
   }
+  const FabricKind stated = spec.fabric;
   read_fabric_words(section, spec);
+  if (stated == FabricKind::kNone && spec.fabric != stated) {
+    section.member("fabric")->fault("the topology's file describes no network between nodes",
+                                    "take a topology that has one");
+  }
   section.read("oversubscription", spec.oversubscription, kOversubscription);
-  const bool thinned =
-      section.read("pod_oversubscription", spec.pod_oversubscription, kOversubscription);
+  section.read("pod_oversubscription", spec.pod_oversubscription, kOversubscription);
   section.read("nodes_per_leaf_group", spec.nodes_per_leaf_group, kCount);
-  const bool pods = section.read("gpus_per_pod", spec.gpus_per_pod, kCountOrNone);
+  section.read("gpus_per_pod", spec.gpus_per_pod, kCountOrNone);
   section.read("nics_per_node", spec.nics_per_node, kCount);
   if (section.read("nic_bandwidth", spec.nic_bandwidth) &&
       spec.nic_bandwidth.bytes_per_second < 1) {
-    section.fault("nic_bandwidth must be above 0", "e.g. \"400 Gb/s\"");
+    section.member("nic_bandwidth")->fault("must be above 0", "e.g. \"400 Gb/s\"");
   }
-  if ((pods || thinned) && spec.fabric != FabricKind::kClos) {
-    section.fault(std::string(pods ? "gpus_per_pod" : "pod_oversubscription") +
-                      " has no effect: only a clos fabric has pods",
-                  "set fabric to \"clos\", or leave it out");
+  if (spec.fabric != FabricKind::kDiscovered) {
+    spec.discovered.reset();
   }
+  if (!why_idle("off_rail", spec).empty() && !section.member("off_rail")) {
+    spec.off_rail = OffRail::kSpine;
+  }
+  refuse_idle_keys(section, spec);
   section.finish();
 }
 

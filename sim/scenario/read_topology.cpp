@@ -179,6 +179,7 @@ void read_fabric(JsonCursor& file,
   constants.require("oversubscription", spec.oversubscription, kRatio, false);
   constants.require("gpus_per_pod", spec.gpus_per_pod, kCountOrNone, false);
   constants.require("pod_oversubscription", spec.pod_oversubscription, kRatio, false);
+  refuse_idle_keys(file, spec, fabric ? "" : "nics_per_node");  // nodes have NICs without a network
 }
 
 void read_cluster(JsonCursor& file,

@@ -1,6 +1,7 @@
 #include "foretrain/imports.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/edit_distance.h"
+#include "sim/scenario/fabric_keys.h"
 #include "sim/scenario/imported_hardware.h"
 #include "sim/scenario/json_value.h"
 
@@ -88,6 +89,17 @@ void put_told(Json& topology,
   }
 }
 
+/// What the preset states of a fabric, and this one does not take.
+void drop_idle_keys(const TopologySpec& spec, Json& topology) {
+  Json kept = Json::object();
+  for (const auto& [key, value] : topology.items()) {
+    if (why_idle(key, spec).empty()) {
+      kept[key] = value;
+    }
+  }
+  topology = std::move(kept);
+}
+
 }  // namespace
 
 Expected<std::string> write_imported_topology(const Import& import, const ImportedTopology& how) {
@@ -108,13 +120,12 @@ Expected<std::string> write_imported_topology(const Import& import, const Import
     const int capability = told_capability != 0 ? told_capability : capability_of(*gpu);
     put_told(topology, node_values(*node, capability, spec), spec, node->form + ", " + how.path);
     topology["display_name"] = how.name + ", node from " + node->form;
-  } else if (const auto* const fabric = std::get_if<FabricDiscovery>(&import)) {
-    put_told(topology, fabric_values(*fabric, spec), spec, "ibnetdiscover, " + how.path);
+  } else if (std::holds_alternative<FabricDiscovery>(import)) {
     topology["display_name"] = how.name + ", fabric from ibnetdiscover";
     topology["fabric"] = "discovered";
     topology["fabric_file"] = how.path;
-    topology.erase("nodes_per_leaf_group");
-    topology.erase("oversubscription");
+    spec.fabric = FabricKind::kDiscovered;
+    drop_idle_keys(spec, topology);
   }
   if (how.gpus_per_node > 0) {
     put(topology, "gpus_per_node", how.gpus_per_node, "stated when the file was written");

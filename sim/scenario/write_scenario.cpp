@@ -26,7 +26,7 @@ Json fabric_json(const ClusterSpec& cluster) {
   }
   const TopologySpec& now = cluster.hardware;
   const auto put = [&](const char* key, const auto& value, const auto& stated) {
-    if (value != stated) {
+    if (value != stated && why_idle(key, now).empty()) {
       json[key] = value;
     }
   };
@@ -37,9 +37,8 @@ Json fabric_json(const ClusterSpec& cluster) {
   put("nodes_per_leaf_group", now.nodes_per_leaf_group, file->nodes_per_leaf_group);
   put("gpus_per_pod", now.gpus_per_pod, file->gpus_per_pod);
   put("nics_per_node", now.nics_per_node, file->nics_per_node);
-  if (now.nic_bandwidth != file->nic_bandwidth) {
-    json["nic_bandwidth"] = std::to_string(now.nic_bandwidth.bytes_per_second) + " B/s";
-  }
+  const auto rate = [](Bandwidth of) { return std::to_string(of.bytes_per_second) + " B/s"; };
+  put("nic_bandwidth", rate(now.nic_bandwidth), rate(file->nic_bandwidth));
   put("failed_links", now.failed_links, file->failed_links);
   put("failed_nodes", now.failed_nodes, file->failed_nodes);
   return json;

@@ -102,6 +102,7 @@ TEST(ImportedHardware, AFabric) {
             std::string::npos);
   topology["fabric"] = "discovered";
   topology.erase("nodes_per_leaf_group");
+  topology.erase("oversubscription");
   const Expected<TopologySpec> spec = read(topology);
   ASSERT_TRUE(spec.has_value()) << spec.error().list.front().message;
   EXPECT_EQ(spec->fabric, FabricKind::kDiscovered);

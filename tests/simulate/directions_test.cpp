@@ -132,7 +132,8 @@ TEST(ClusterFabric, FaultsPointAtTheirKeys) {
   EXPECT_EQ(pointers({"cluster.fabric.fabric=fat-tree", "cluster.fabric.off_rail=nvlink"}),
             Lines{"/cluster/fabric/off_rail"});
   // Pods are read nowhere but in a clos fabric.
-  EXPECT_EQ(pointers({"cluster.fabric.pod_oversubscription=7"}), Lines{"/cluster/fabric"});
+  EXPECT_EQ(pointers({"cluster.fabric.pod_oversubscription=7"}),
+            Lines{"/cluster/fabric/pod_oversubscription"});
   EXPECT_EQ(pointers({R"(perturbations=[{"kind": "slow_gpu", "ranks": [1], "factor": 2},
                 {"kind": "slow_link", "link": "n0.nic0>leaf9.0", "factor": 2}])"}),
             Lines{"/perturbations/1/link"});
