@@ -84,6 +84,18 @@ TEST(ImportedHardware, WhatTheFileStatesStandsAbove) {
   EXPECT_EQ(spec->nics_per_node, 8);
 }
 
+// A node without NVLink states none of it; any other states all.
+TEST(ImportedHardware, OnlyPcieNeedsNoNvlink) {
+  Json topology = without_node(written("nccl.xml", test::NcclText().text()));
+  topology.erase("nvlink_latency");
+  EXPECT_EQ(faults_of(topology).substr(0, 16), "/nvlink_latency ");
+  topology["node_interconnect"] = "pcie";
+  EXPECT_EQ(faults_of(topology), "");
+  topology["node_interconnect"] = "nvswitch";
+  topology["nvlink_latency"] = {{"value", "1 us"}, {"source", "the test"}};
+  EXPECT_EQ(faults_of(topology), "");
+}
+
 TEST(ImportedHardware, FaultsOfANode) {
   Json topology = without_node(written("old.xml", test::NcclText{.sm = 80}.text()));
   EXPECT_NE(faults_of(topology).find("/node_file its GPUs have compute capability 80"),
