@@ -35,7 +35,7 @@ class FairShare {
   void end(std::int32_t transfer);
 
   /// Solves anew for what is coupled to the transfers started or ended since the last call; those
-  /// whose rate changed (new ones too), ascending. Valid until the next call.
+  /// whose rate changed and all new ones, each once. Valid until the next call.
   std::span<const std::int32_t> share();
   double rate(std::int32_t transfer) const;  ///< of the last share()
 
@@ -64,9 +64,6 @@ class Transfers {
   /// Tags of the transfers that end at `now`, which next_end() has said. Rates change when a
   /// transfer really ends, within the picosecond before; the next begin comes after this call.
   std::vector<std::int64_t> take_ended(Instant now);
-
-  /// Bytes that have gone over a link until the last call, weights counted.
-  double carried(std::int32_t link) const;
 
  private:
   struct State;

@@ -3,6 +3,7 @@
 #include "foretrain/flow.h"
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -13,7 +14,7 @@ namespace foretrain {
 /// which none is faster (its bottleneck). That is a property of each transfer and its own links, so
 /// a change is followed outwards: the transfers begun are solved with all others held fixed, then
 /// whoever has lost its bottleneck, or stands in the way of one that should have it, joins them,
-/// until all have one.
+/// until all have one. One whose links have room for it at its limit begins and ends alone.
 struct FairShare::State {
   explicit State(std::vector<double> capacities);
 
@@ -22,9 +23,13 @@ struct FairShare::State {
   void share();
 
   static constexpr std::int32_t kLimit = -1;
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  struct Use {
+    double weight = 0;
+    std::int32_t link = 0, place = 0;  ///< place: in the link's entries
+  };
   struct Sharer {
-    std::vector<LinkUse> uses;
-    std::vector<std::int32_t> places;  ///< per use: where it stands in the link's list
+    std::vector<Use> uses;
     double limit = 0;
     bool runs = false;
   };
@@ -32,7 +37,8 @@ struct FairShare::State {
   struct Standing {
     double rate = 0;
     std::int32_t bottleneck = kLimit;  ///< a link
-    bool open = false;                 ///< among those being solved
+    bool begun = false;                ///< since the last share()
+    bool open = false;                 ///< among those being solved; the others are closed
     bool frozen = false;               ///< and already at its rate
   };
   struct Entry {
@@ -41,12 +47,20 @@ struct FairShare::State {
   };
   struct Shared {
     double capacity = 0;
+    double load = 0;     ///< of the closed ones
+    double fastest = 0;  ///< no closed one is faster
     std::vector<Entry> entries;
-    // While solving: what is left for the open ones that still grow, their weight and number.
-    double free = 0, weight = 0;
-    std::int32_t growing = 0;
-    double level() const { return free > 0 ? free / weight : 0.0; }
+    std::int32_t changes = 0;  ///< of `load` since it was summed
+    std::int32_t held = 0;     ///< closed ones whose bottleneck it is
+    // While solving:
+    std::int32_t opened = 0;
     bool touched = false;
+    double free = 0;    ///< what all that are not growing leave
+    double weight = 0;  ///< of those
+    std::int32_t growing = 0;
+    double level = 0;        ///< at which it was last full: the rate of those held
+    double queued = kNever;  ///< its level in levels_
+    std::vector<Entry> open;
   };
 
   std::vector<Sharer> sharers;
@@ -55,15 +69,20 @@ struct FairShare::State {
   std::vector<std::int32_t> changed;  ///< by the last share()
 
  private:
+  bool fits(const Sharer& sharer) const;
+  void run_at_limit(std::int32_t number);
   void open(std::int32_t number);
+  void queue_link(std::int32_t link);
+  void open_held(std::int32_t link);
+  void open_vacated();
+  bool open_faster(std::int32_t link, double level);
+  void close_all();
   void touch(std::int32_t link);
-  void clear_links();
+  void add_load(Shared& link, double by);
+  static double next_level(const Shared& link);
   void solve();
   void freeze(std::int32_t number, double level, std::int32_t bottleneck);
-  void freeze_link(std::int32_t link, double level);
-  /// Opens those on the link that the last solution leaves without a bottleneck, or that keep an
-  /// open one from its own.
-  void admit(std::int32_t link);
+  void fill(std::int32_t link, double level);
 
   std::vector<std::int32_t> unused_;              ///< numbers to give again
   std::vector<std::int32_t> begun_;               ///< since the last share()
@@ -71,7 +90,9 @@ struct FairShare::State {
   std::vector<std::int32_t> touched_;             ///< links they use, and those of ended ones
   std::vector<double> before_;                    ///< per open one: its rate when it was opened
   using Level = std::pair<double, std::int32_t>;  ///< (rate, link or sharer)
-  std::vector<Level> levels_, limits_;
+  std::vector<Level> levels_, limits_;            ///< heaps, lowest first
+  std::int32_t growing_ = 0;                      ///< open ones not frozen
+  std::vector<std::int32_t> vacated_;             ///< links where nobody grows any more
 };
 
 }  // namespace foretrain

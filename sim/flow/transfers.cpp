@@ -1,41 +1,15 @@
 #include "foretrain/flow.h"
 #include "sim/base/check.h"
+#include "sim/flow/ends.h"
 
 #include <algorithm>
-#include <cmath>
-#include <compare>
-#include <functional>
-#include <tuple>
 #include <utility>
 
 namespace foretrain {
 namespace {
 
-/// What rounding of doubles may add to a whole number of picoseconds.
-constexpr double kRounding = 1e-3;
-
-/// A time in ps with its fraction: rates change when a transfer really ends, though the world hears
-/// of it at the next whole picosecond.
-struct Moment {
-  std::int64_t whole = 0;
-  double part = 0;  ///< 0 .. 1
-
-  auto operator<=>(const Moment&) const = default;
-  double until(const Moment& later) const {
-    return static_cast<double>(later.whole - whole) + (later.part - part);
-  }
-  Moment after(double picoseconds) const {
-    const double sum = part + picoseconds;
-    const double floor = std::floor(sum);
-    return {whole + static_cast<std::int64_t>(floor), sum - floor};
-  }
-  std::int64_t rounded_up() const { return part > kRounding ? whole + 1 : whole; }
-};
-
 struct OnTheWay {
   std::int64_t tag = 0;
-  std::int64_t order = 0;  ///< in which it began
-  std::vector<LinkUse> uses;
   double limit = 0;
   double left = 0;  ///< ps at the limit, at `since`
   Moment since;
@@ -45,21 +19,10 @@ struct OnTheWay {
   bool runs = false;
 };
 
-struct End {
-  Moment time;
-  std::int64_t order = 0;
-  std::int32_t place = 0;
-  std::uint32_t version = 0;
-  bool operator>(const End& other) const {
-    return std::tie(time, order) > std::tie(other.time, other.order);
-  }
-};
-
 }  // namespace
 
 struct Transfers::State {
-  explicit State(std::vector<double> capacities)
-      : carried(capacities.size(), 0.0), share(std::move(capacities)) {}
+  explicit State(std::vector<double> capacities) : share(std::move(capacities)) {}
 
   void go_to(Instant at) {
     const Moment time{at.time_since_epoch().count(), 0};
@@ -67,30 +30,22 @@ struct Transfers::State {
     now = std::max(now, time);
   }
   std::int32_t place_for_one();
-  /// Takes off what it has done until now.
-  void settle(OnTheWay& one);
   void queue_end(std::int32_t place);
   void share_anew();
   void finish(std::int32_t place);
-  bool out_of_date(const End& end) const {
+  bool counts(const Ends::End& end) const {
     const OnTheWay& one = all[static_cast<std::size_t>(end.place)];
-    return !one.runs || one.version != end.version;
+    return one.runs && one.version == end.version;
   }
-  void drop_old_ends() {
-    while (!ends.empty() && out_of_date(ends.front())) {
-      std::pop_heap(ends.begin(), ends.end(), std::greater<>());
-      ends.pop_back();
-    }
-  }
+  /// The next row has one that counts.
+  void drop_old_ends();
 
   std::vector<OnTheWay> all;
   std::vector<std::int32_t> unused;    ///< places in `all`
   std::vector<std::int32_t> place_of;  ///< by sharer
-  std::vector<End> ends;               ///< heap, next first
-  std::vector<double> carried;
+  Ends ends;
   FairShare share;
   Moment now;
-  std::int64_t begun = 0;
   bool stale = false;
 };
 
@@ -104,19 +59,9 @@ std::int32_t Transfers::State::place_for_one() {
   return place;
 }
 
-void Transfers::State::settle(OnTheWay& one) {
-  const double done = std::min(one.since.until(now) * one.speed, one.left);
-  one.left -= done;
-  one.since = now;
-  for (const LinkUse& use : one.uses) {
-    carried[static_cast<std::size_t>(use.link)] += done * 1e-12 * one.limit * use.weight;
-  }
-}
-
 void Transfers::State::queue_end(std::int32_t place) {
   OnTheWay& one = all[static_cast<std::size_t>(place)];
-  ends.push_back({one.since.after(one.left / one.speed), one.order, place, ++one.version});
-  std::push_heap(ends.begin(), ends.end(), std::greater<>());
+  ends.put(one.since.after(one.left / one.speed), {place, ++one.version});
 }
 
 void Transfers::State::share_anew() {
@@ -127,16 +72,26 @@ void Transfers::State::share_anew() {
   for (const std::int32_t sharer : share.share()) {
     const std::int32_t place = place_of[static_cast<std::size_t>(sharer)];
     OnTheWay& one = all[static_cast<std::size_t>(place)];
-    settle(one);
+    one.left -= std::min(one.since.until(now) * one.speed, one.left);
+    one.since = now;
     one.speed = share.rate(sharer) / one.limit;
     FORETRAIN_CHECK(one.speed > 0, "a transfer stands still");
     queue_end(place);
+  }
+  if (ends.size() > 4 * all.size()) {
+    ends.drop_old([this](const Ends::End& end) { return counts(end); });
+  }
+}
+
+void Transfers::State::drop_old_ends() {
+  const auto is_old = [this](const Ends::End& end) { return !counts(end); };
+  while (!ends.empty() && std::all_of(ends.row().begin(), ends.row().end(), is_old)) {
+    ends.drop_row();
   }
 }
 
 void Transfers::State::finish(std::int32_t place) {
   OnTheWay& one = all[static_cast<std::size_t>(place)];
-  settle(one);
   one.runs = false;
   if (one.sharer >= 0) {
     share.end(one.sharer);
@@ -158,8 +113,6 @@ void Transfers::begin(
   const std::int32_t place = state.place_for_one();
   OnTheWay& one = state.all[static_cast<std::size_t>(place)];
   one.tag = tag;
-  one.order = state.begun++;
-  one.uses.assign(uses.begin(), uses.end());
   one.limit = limit;
   one.left = static_cast<double>(alone.count());
   one.since = state.now;
@@ -184,7 +137,7 @@ std::optional<Instant> Transfers::next_end() {
   if (state_->ends.empty()) {
     return std::nullopt;
   }
-  return Instant{Duration{state_->ends.front().time.rounded_up()}};
+  return Instant{Duration{state_->ends.next().rounded_up()}};
 }
 
 std::vector<std::int64_t> Transfers::take_ended(Instant now) {
@@ -194,24 +147,23 @@ std::vector<std::int64_t> Transfers::take_ended(Instant now) {
   for (;;) {
     state.share_anew();
     state.drop_old_ends();
-    if (state.ends.empty() || state.ends.front().time.rounded_up() > limit) {
+    if (state.ends.empty() || state.ends.next().rounded_up() > limit) {
       break;
     }
-    state.now = std::max(state.now, state.ends.front().time);
-    state.finish(state.ends.front().place);
-    tags.push_back(state.all[static_cast<std::size_t>(state.ends.front().place)].tag);
+    // All of a moment leave their links before these are shared anew.
+    const Moment time = state.ends.next();
+    state.now = std::max(state.now, time);
+    for (; !state.ends.empty() && state.ends.next() == time; state.ends.drop_row()) {
+      for (const Ends::End& end : state.ends.row()) {
+        if (state.counts(end)) {
+          tags.push_back(state.all[static_cast<std::size_t>(end.place)].tag);
+          state.finish(end.place);
+        }
+      }
+    }
   }
   state.go_to(now);
   return tags;
-}
-
-double Transfers::carried(std::int32_t link) const {
-  for (OnTheWay& one : state_->all) {
-    if (one.runs) {
-      state_->settle(one);
-    }
-  }
-  return state_->carried[static_cast<std::size_t>(link)];
 }
 
 }  // namespace foretrain

@@ -83,17 +83,6 @@ TEST(Transfers, EqualOnesEndAtOnce) {
   }
 }
 
-TEST(Transfers, LinksCarryWhatTheTransfersHold) {
-  Transfers transfers({2e9, 1e9});
-  run(transfers,
-      {{{{{0, 1}, {1, 0.5}}, 2e9L}, 0, 500'000'000},
-       {{{{0, 1}}, 2e9L}, 100'000'000, 250'000'000},
-       {{{{1, 1}}, 1e9L}, 0, 2'000'000'000}});
-  // rate x time at the limit: 1 MB and 0.5 MB over link 0; half of the first and 2 MB over link 1.
-  EXPECT_NEAR(transfers.carried(0), 1.5e6, 1e-3);
-  EXPECT_NEAR(transfers.carried(1), 2.5e6, 1e-3);
-}
-
 std::vector<filling::Timed> random_transfers(std::mt19937& random, int links, int count) {
   const auto pick = [&random](int low, int high) {
     return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
