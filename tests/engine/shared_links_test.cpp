@@ -1,4 +1,5 @@
 #include "tests/support/account_parts.h"
+#include "tests/support/clock_oracle.h"
 #include "tests/support/random_links.h"
 #include "tests/support/tiny_program.h"
 
@@ -140,12 +141,6 @@ TEST(SharedLinks, ARingAndASendShareByTheirWeights) {
   EXPECT_EQ(cold_end(tiny.program), 125);  // 75 when the ring ends at 100, then 25 alone
 }
 
-RunOptions of_steps(int steps) {
-  RunOptions options;
-  options.measured_steps = steps;
-  return options;
-}
-
 Program without_links(Program program) {
   program.links.clear();
   program.group_paths.clear();
@@ -153,6 +148,25 @@ Program without_links(Program program) {
     instance.paths = {};
   }
   return program;
+}
+
+TEST(SharedLinks, AColdStepIsWhatAClockShows) {
+  std::size_t slower = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const Program program = random_program_with_links(seed);
+    const std::int64_t end = cold_end(program);
+    const std::int64_t shown = ClockOracle(program).latest();
+    // Ends are rounded up to a picosecond, on either side of a rounding of doubles.
+    ASSERT_NEAR(static_cast<double>(end), static_cast<double>(shown), 2.0) << "seed " << seed;
+    slower += ClockOracle(without_links(program)).latest() < shown ? 1 : 0;
+  }
+  EXPECT_GT(slower, 100U);
+}
+
+RunOptions of_steps(int steps) {
+  RunOptions options;
+  options.measured_steps = steps;
+  return options;
 }
 
 TEST(SharedLinks, FoldedProgramGivesEveryRankItsOwnNumbers) {

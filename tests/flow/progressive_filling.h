@@ -27,8 +27,9 @@ inline std::vector<long double> rates(const std::vector<double>& capacities,
     std::vector<long double> growing(capacities.size(), 0);
     for (std::size_t t = 0; t < transfers.size(); ++t) {
       for (const LinkUse& use : transfers[t].uses) {
-        room[use.link] -= use.weight * rate[t];
-        growing[use.link] += stopped[t] ? 0 : use.weight;
+        const auto weight = static_cast<long double>(use.weight);
+        room[use.link] -= weight * rate[t];
+        growing[use.link] += stopped[t] ? 0 : weight;
       }
       if (!stopped[t]) {
         step = std::min(step, transfers[t].limit - rate[t]);
@@ -45,7 +46,8 @@ inline std::vector<long double> rates(const std::vector<double>& capacities,
     for (std::size_t t = 0; t < transfers.size(); ++t) {
       bool stops = rate[t] >= transfers[t].limit * (1 - 1e-15L);
       for (const LinkUse& use : transfers[t].uses) {
-        stops = stops || room[use.link] - step * growing[use.link] <= 1e-15L * capacities[use.link];
+        stops = stops || room[use.link] - step * growing[use.link] <=
+                             1e-15L * static_cast<long double>(capacities[use.link]);
       }
       if (stops && !stopped[t]) {
         stopped[t] = true;
