@@ -189,18 +189,21 @@ void add_flow_words(const Scenario& scenario,
     return;
   }
   const double run = seconds(timeline.step_ends.back() - timeline.step_ends.front());
+  // Alike links differ in the last bits of their sums: the first of them is named, folded or not.
+  constexpr double kApart = 1.0 + 1e-9;
   std::size_t fullest = 0;
   const auto share = [&](std::size_t link) {
     return timeline.link_bytes[link] / (program.links[link].capacity * run);
   };
-  for (std::size_t link = 1; link < program.links.size(); ++link) {
-    fullest = share(link) > share(fullest) ? link : fullest;
+  std::int64_t carrying = 0;
+  for (std::size_t link = 0; link < program.links.size(); ++link) {
+    fullest = share(link) > share(fullest) * kApart ? link : fullest;
+    carrying += timeline.link_bytes[link] > 0 ? program.links[link].multiplicity : 0;
   }
-  const auto classes = static_cast<std::int64_t>(program.links.size());
-  report.notes.push_back("transfers share links max-min fairly; " + with_commas(classes) +
-                         (classes == 1 ? " class of links, " : " classes of links, ") +
-                         program.links[fullest].id + " the fullest at " + percent(share(fullest)) +
-                         " of the step");
+  report.notes.push_back("transfers share links max-min fairly; " + with_commas(carrying) + " " +
+                         plural("link", carrying) + " " + (carrying == 1 ? "carries" : "carry") +
+                         " them, " + program.links[fullest].id + " the fullest at " +
+                         percent(share(fullest)) + " of the step");
   if (scenario.network.routing == "hashed") {
     report.notes.push_back("hashed routes differ from rank to rank: few ranks stand for others");
   }

@@ -89,7 +89,7 @@ void add_memory_notes(const Scenario& scenario, const StepFacts& facts, StepRepo
 void add_expert_wire(const Scenario& scenario, StepReport& report);
 /// The stash of one layer by tensor, and its largest entries in words.
 void add_activations(const StepFacts& facts, StepReport& report);
-/// Network mode "flow": how many classes of links carry traffic, and the fullest of them.
+/// Network mode "flow": how many links carry traffic, and the fullest of them.
 void add_flow_words(const Scenario& scenario,
                     const Program& program,
                     const Timeline& timeline,

@@ -1,10 +1,12 @@
 #include "tests/support/scenarios.h"
+#include "tests/support/small_experts.h"
 
 #include "foretrain/topology.h"
 
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -50,6 +52,36 @@ TEST(FlowMode, IsTheAnalyticStepWhereNothingIsShared) {
   tiny.gpus = 16;
   tiny.pp = 2;
   expect_equal(tiny, "free communication");
+}
+
+/// Words about links do not depend on how many ranks stand for all: nothing but the account of the
+/// run itself does. Each GPU of the first two jobs uses six links: to its switch, to its NIC and on
+/// to the leaf of its rail, both ways.
+TEST(FlowMode, EveryRankGivesTheSameReport) {
+  struct Job {
+    Scenario scenario;
+    std::string links;
+  };
+  const auto shipped = [](const std::string& name) {
+    return read_scenario(name, {"training.global_batch_size=64", "network.mode=flow"}).value();
+  };
+  const std::vector<std::string> hashed = {
+      "network.mode=flow", "network.routing=hashed", "parallelism.ep=16"};
+  for (const Job& job :
+       {Job{shipped("llama3-70b-64"), "; 384 links carry them, "},
+        Job{shipped("mixtral-8x22b"), "; 768 links carry them, "},
+        Job{test::read_with(test::kSmallExperts, hashed), " links carry them, "}}) {
+    std::string reports[2];
+    for (const bool all_ranks : {false, true}) {
+      SimulateOptions options;
+      options.all_ranks = all_ranks;
+      StepReport report = simulate(job.scenario, options)->report;
+      report.simulation = {};
+      reports[all_ranks ? 1 : 0] = report_json(report);
+    }
+    EXPECT_EQ(reports[0], reports[1]) << job.scenario.name;
+    EXPECT_NE(reports[0].find(job.links), std::string::npos) << reports[0];
+  }
 }
 
 /// Kernels and transfers beside one another cost each other in both modes alike.
