@@ -7,6 +7,7 @@
 
 #include "foretrain/quantity.h"
 #include "sim/base/format.h"
+#include "sim/base/wrapped.h"
 
 #include <algorithm>
 #include <chrono>
@@ -157,7 +158,7 @@ int answer_logs(const CollectiveWords& words) {
     json["scaling"] = scaling;
     return write_json(words.json_target, json);
   }
-  return write_output("-", text + (scaling.empty() ? "" : "  " + scaling + "\n"));
+  return write_output("-", text + (scaling.empty() ? "" : wrapped("  ", scaling, 2, page_width())));
 }
 
 }  // namespace

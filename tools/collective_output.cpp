@@ -1,6 +1,11 @@
 #include "tools/collective_output.h"
 
+#include "tools/output.h"
+
 #include "sim/base/format.h"
+#include "sim/base/wrapped.h"
+
+#include <algorithm>
 
 #include <nlohmann/json.hpp>
 
@@ -76,6 +81,24 @@ Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+/// Rows of a log that are not compared.
+std::string untimed_text(const std::vector<std::int64_t>& sizes) {
+  constexpr std::size_t kShown = 8;
+  if (sizes.empty()) {
+    return "";
+  }
+  std::string list;
+  for (std::size_t at = 0; at < std::min(sizes.size(), kShown); ++at) {
+    list += (at == 0 ? "" : ", ") + with_commas(sizes[at]);
+  }
+  const auto rows = static_cast<std::int64_t>(sizes.size());
+  return wrapped("  left out  ",
+                 std::to_string(rows) + " " + plural("row", rows) + " without a time above 0, of " +
+                     list + (sizes.size() > kShown ? ", ..." : "") + " bytes",
+                 12,
+                 page_width());
+}
+
 }  // namespace
 
 std::string collective_header(const CollectiveQuestion& question) {
@@ -131,9 +154,9 @@ std::string verdict_page(const CollectiveQuestion& question, const CollectiveVer
   }
   text += "  median share of the model's bandwidth " + percent(verdict.median_share, 0) + "\n";
   for (const std::string& finding : verdict.findings) {
-    text += "  " + finding + "\n";
+    text += wrapped("  ", finding, 2, page_width());
   }
-  return text;
+  return text + untimed_text(verdict.untimed);
 }
 
 Json verdict_json(const CollectiveQuestion& question, const CollectiveVerdict& verdict) {
@@ -154,6 +177,7 @@ Json verdict_json(const CollectiveQuestion& question, const CollectiveVerdict& v
   }
   json["median_share"] = verdict.median_share;
   json["findings"] = verdict.findings;
+  json["untimed"] = verdict.untimed;
   return json;
 }
 

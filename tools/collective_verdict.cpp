@@ -138,6 +138,7 @@ CollectiveVerdict compare_with_log(const CollectiveQuestion& question, const Ncc
   }
   verdict.median_share = median_of(std::move(shares));
   verdict.findings = findings_of(question, verdict);
+  verdict.untimed = log.untimed;
   return verdict;
 }
 

@@ -24,6 +24,7 @@ struct CollectiveVerdict {
   std::vector<ComparedSize> sizes;
   double median_share = 0.0;
   std::vector<std::string> findings;  ///< sentences; never empty
+  std::vector<std::int64_t> untimed;  ///< sizes of the log without a time
 };
 
 CollectiveVerdict compare_with_log(const CollectiveQuestion& question, const NcclTestsLog& log);

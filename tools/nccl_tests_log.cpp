@@ -189,6 +189,11 @@ Expected<NcclTestsLog> read_nccl_tests(std::string_view text) {
     }
     log = std::move(reader.log);
   }
+  for (const MeasuredSize& size : log.sizes) {
+    if (size.seconds() <= 0) {
+      log.untimed.push_back(size.bytes);
+    }
+  }
   std::erase_if(log.sizes, [](const MeasuredSize& size) { return size.seconds() <= 0; });
   if (log.sizes.empty()) {
     return refuse({"/measured",

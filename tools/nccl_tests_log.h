@@ -21,9 +21,10 @@ struct MeasuredSize {
 
 /// What a log of nccl-tests holds.
 struct NcclTestsLog {
-  std::vector<MeasuredSize> sizes;  ///< never empty, in order of size, each once
-  std::int64_t ranks = 0;           ///< as the header lists them; 0: it does not
-  std::string op;                   ///< as the log names it, e.g. "all_reduce"; "": it does not
+  std::vector<MeasuredSize> sizes;    ///< never empty, in order of size, each once
+  std::int64_t ranks = 0;             ///< as the header lists them; 0: it does not
+  std::string op;                     ///< as the log names it, e.g. "all_reduce"; "": it does not
+  std::vector<std::int64_t> untimed;  ///< sizes whose row has no time above zero; left out
 };
 
 /// Reads what nccl-tests prints, also with a prefix on every line (mpirun, srun --label) and among

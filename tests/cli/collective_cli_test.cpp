@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -185,6 +186,23 @@ TEST(CollectiveMeasured, DecayOverNodesIsOversubscription) {
   EXPECT_EQ(answer["logs"][4]["ranks"], 48);
   const std::string scaling = answer["scaling"];
   EXPECT_NE(scaling.find("oversubscription of 2.5 to 1"), std::string::npos) << scaling;
+}
+
+// A size without a time is not compared, and is told; no line passes a hundred columns.
+TEST(CollectiveMeasured, RowsWithoutATimeAreTold) {
+  const std::string log = file_of("untimed.log",
+                                  "1073741824 268435456 float sum -1 35800 1 1 0 35800 1 1 0\n"
+                                  "1048576 262144 float sum -1 -5 -1 -1 0 nan inf 0 0\n"
+                                  "2097152 524288 float sum -1 N/A 1 1 0 N/A 1 1 0\n");
+  const json answer = result(kTwoNodes + "--measured " + log);
+  EXPECT_EQ(answer["measured"].size(), 1U);
+  EXPECT_EQ(answer["untimed"], json({1048576, 2097152}));
+  std::istringstream page(run(kTwoNodes + "--measured " + log).out);
+  std::string last;
+  for (std::string line; std::getline(page, line); last = line) {
+    EXPECT_LE(line.size(), 100U) << line;
+  }
+  EXPECT_EQ(last, "  left out  2 rows without a time above 0, of 1,048,576, 2,097,152 bytes");
 }
 
 TEST(CollectiveMeasured, JsonLogs) {
