@@ -28,11 +28,11 @@ int cmd_check(int argc, char** argv) {
           refuse_overwriting("check", {{"json", json_target}}, scenario_inputs(name, overrides))) {
     return *over;
   }
-  const Expected<Scenario> scenario = read_scenario(name, overrides);
+  const Expected<Scenario> scenario = read_scenario(name, overrides, {}, cluster_part_faults);
   if (!scenario) {
     return report_faults(scenario.error(), name, json_target);
   }
-  if (std::vector<Diagnostic> faults = cluster_faults(*scenario); !faults.empty()) {
+  if (std::vector<Diagnostic> faults = simulation_faults(*scenario); !faults.empty()) {
     return report_faults(Faults{std::move(faults), FaultKind::kBadInput}, name, json_target);
   }
   if (!json_target.empty()) {

@@ -6,6 +6,7 @@
 #include "tools/scenario_inputs.h"
 
 #include "foretrain/model.h"
+#include "foretrain/simulate.h"
 #include "sim/base/format.h"
 
 #include <algorithm>
@@ -95,11 +96,13 @@ void check_stages(const Layout& layout, const Layout& before, std::vector<Diagno
 /// Reads the scenario and the assumptions; every fault of both.
 Expected<EstimateAnswer> read_line(const EstimateLine& line) {
   const ScenarioWaivers waived{.kv_heads_limit_tp = line.form() == ClosedForm::kWorkshop};
-  Expected<Scenario> scenario = read_scenario(line.scenario, line.overrides, waived);
+  Expected<Scenario> scenario =
+      read_scenario(line.scenario, line.overrides, waived, cluster_part_faults);
   EstimateAnswer answer;
   answer.usual.form = line.form();
   Faults faults;
   if (scenario) {
+    faults.list = cluster_faults(*scenario);
     answer.scenario = *std::move(scenario);
     answer.usual = default_assumptions(line.form(),
                                        answer.scenario.model,

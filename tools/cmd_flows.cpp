@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -89,19 +90,37 @@ std::string mean_rate(const FlowRequest& flow, const FlowOutcome& outcome) {
                               : human_rate(static_cast<double>(flow.bytes.value) / seconds(shared));
 }
 
+/// A flow's name as far as a column holds it; --json has all of it.
+std::string shown_id(const std::string& id) {
+  constexpr int kWidest = 40;
+  std::string shown = id;
+  while (display_width(shown) > kWidest) {
+    while ((static_cast<unsigned char>(shown.back()) & 0xC0U) == 0x80U && shown.size() > 1) {
+      shown.pop_back();  // the rest of a character of several bytes
+    }
+    shown.pop_back();
+  }
+  return shown + (shown.size() < id.size() ? "..." : "");
+}
+
 std::string flow_rows(const std::vector<FlowRequest>& requests, const FlowRun& run) {
   std::vector<std::size_t> order(requests.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return run.flows[a].finish < run.flows[b].finish;
   });
-  std::string text = "  " + pad("flow", 16) + pad("from", 9, true) + pad("to", 9, true) +
+  int width = 16;
+  for (std::size_t row = 0; row < std::min(order.size(), kShownFlows); ++row) {
+    width = std::max(width, display_width(shown_id(requests[order[row]].id)) + 2);
+  }
+  std::string text = "  " + pad("flow", width) + pad("from", 9, true) + pad("to", 9, true) +
                      pad("bytes", 12, true) + pad("start", 12, true) + pad("latency", 12, true) +
                      pad("finish", 12, true) + pad("mean rate", 13, true) + "\n";
   for (std::size_t row = 0; row < std::min(order.size(), kShownFlows); ++row) {
     const FlowRequest& flow = requests[order[row]];
     const FlowOutcome& outcome = run.flows[order[row]];
-    text += "  " + pad(flow.id, 16) + pad("gpu" + std::to_string(flow.source), 9, true) +
+    text += "  " + pad(shown_id(flow.id), width) +
+            pad("gpu" + std::to_string(flow.source), 9, true) +
             pad("gpu" + std::to_string(flow.destination), 9, true) +
             pad(human_bytes(flow.bytes.value), 12, true) + pad(human_time(flow.start), 12, true) +
             pad(human_time(outcome.latency), 12, true) +
@@ -131,10 +150,14 @@ std::string link_rows(const Topology& topology, const FlowRun& run, Duration who
     return busy_s(a) > busy_s(b);
   });
   std::string text = order.empty() ? "" : "\nbusiest links (use: of the time until the last end)\n";
-  for (std::size_t row = 0; row < std::min(order.size(), kShownLinks); ++row) {
-    const std::size_t link = order[row];
+  order.resize(std::min(order.size(), kShownLinks));
+  int width = 28;  // names of discovered switches may be longer
+  for (const std::size_t link : order) {
+    width = std::max(width, display_width(topology.links()[link].id) + 2);
+  }
+  for (const std::size_t link : order) {
     const Link& shown = topology.links()[link];
-    text += "  " + pad(shown.id, 28) +
+    text += "  " + pad(shown.id, width) +
             pad(human_rate(static_cast<double>(shown.capacity.bytes_per_second)), 12, true) +
             pad(human_bytes(static_cast<std::int64_t>(run.carried[link])), 12, true) +
             pad(percent(busy_s(link) / seconds(whole)), 10, true) + "\n";
@@ -165,8 +188,7 @@ Faults both_faults(const Expected<std::vector<FlowRequest>>& flows,
     faults = flows.error();
   }
   if (!spec) {
-    faults.kind = flows ? spec.error().kind : faults.kind;
-    faults.list.insert(faults.list.end(), spec.error().list.begin(), spec.error().list.end());
+    adopt_topology_faults(spec.error(), faults);
   }
   return faults;
 }
@@ -208,15 +230,15 @@ int cmd_flows(int argc, char** argv) {
   if (!flows || !spec) {
     return report_faults(both_faults(flows, spec), line.file, line.json_target);
   }
-  add_failed(line.failed, *spec);
-  const Expected<Topology> topology =
-      Topology::build(*spec, gpus_for(line, *spec, *flows), routing_of(line.routing));
-  if (!topology) {
-    return report_faults(topology.error(), line.topology, line.json_target);
+  BuiltCluster cluster =
+      build_cluster(*spec, line.failed, gpus_for(line, *spec, *flows), routing_of(line.routing));
+  const std::optional<Topology>& topology = cluster.topology;
+  for (Diagnostic& fault : topology ? flow_faults(*topology, *flows) : std::vector<Diagnostic>{}) {
+    cluster.faults.push_back(std::move(fault));
   }
-  if (std::vector<Diagnostic> faults = flow_faults(*topology, *flows); !faults.empty()) {
+  if (!cluster.faults.empty()) {
     return report_faults(
-        Faults{std::move(faults), FaultKind::kBadInput}, line.file, line.json_target);
+        Faults{std::move(cluster.faults), FaultKind::kBadInput}, line.file, line.json_target);
   }
   const FlowRun run = run_with_progress(*topology, *flows);
   return line.json_target.empty()

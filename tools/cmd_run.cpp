@@ -173,7 +173,8 @@ int cmd_run(int argc, char** argv) {
     return report_faults(
         Faults{std::move(faults), FaultKind::kBadInput}, "foretrain run", line.json);
   }
-  const Expected<Scenario> scenario = read_scenario(line.scenario, line.overrides);
+  const Expected<Scenario> scenario =
+      read_scenario(line.scenario, line.overrides, {}, cluster_part_faults);
   if (!scenario) {
     return report_faults(scenario.error(), line.scenario, line.json);
   }

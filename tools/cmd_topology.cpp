@@ -6,9 +6,12 @@
 #include "foretrain/scenario.h"
 #include "foretrain/topology.h"
 #include "sim/base/format.h"
+#include "sim/base/wrapped.h"
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,7 +54,10 @@ std::int64_t default_gpus(const Request& request, const TopologySpec& spec) {
   return (std::max<std::int64_t>(highest, 0) / per_node + 1) * per_node;
 }
 
-std::vector<Diagnostic> path_faults(const Request& request, std::int64_t gpus) {
+/// Ranks of the path that are not there; a path that the failed links leave nothing of.
+std::vector<Diagnostic> path_faults(const Request& request,
+                                    std::int64_t gpus,
+                                    const std::optional<Topology>& topology) {
   std::vector<Diagnostic> faults;
   for (const std::int64_t rank : request.path) {
     if (rank < 0 || rank >= gpus) {
@@ -62,18 +68,14 @@ std::vector<Diagnostic> path_faults(const Request& request, std::int64_t gpus) {
            gpus == 1 ? "its only rank is 0" : "ranks are 0 to " + std::to_string(gpus - 1)});
     }
   }
-  return faults;
-}
-
-/// A path that the failed links leave nothing of.
-std::vector<Diagnostic> unreachable_faults(const Request& request, const Topology& topology) {
-  if (request.path.empty() || topology.reachable(request.path[0], request.path[1])) {
-    return {};
+  if (faults.empty() && topology && !request.path.empty() &&
+      !topology->reachable(request.path[0], request.path[1])) {
+    faults.push_back({"/path",
+                      "no route is left from gpu" + std::to_string(request.path[0]) + " to gpu" +
+                          std::to_string(request.path[1]),
+                      topology->why_unreachable()});
   }
-  return {{"/path",
-           "no route is left from gpu" + std::to_string(request.path[0]) + " to gpu" +
-               std::to_string(request.path[1]),
-           topology.why_unreachable()}};
+  return faults;
 }
 
 const std::string& device_name(const Topology& topology, std::int32_t device) {
@@ -106,6 +108,17 @@ Json topology_json(const Topology& topology, const Request& request) {
                  {"links", topology.links().size()},
                  {"bisection_bandwidth", topology.bisection_bandwidth().bytes_per_second},
                  {"path", std::move(path)}};
+  if (const std::shared_ptr<const DiscoveredFabric>& fabric = topology.spec().discovered) {
+    result["hosts"] = Json::array();
+    for (const std::int64_t node : topology.node_numbers()) {
+      result["hosts"].push_back({{"node", "n" + std::to_string(node)},
+                                 {"host", fabric->hosts[static_cast<std::size_t>(node)].name}});
+    }
+    result["hosts_left_out"] = Json::array();
+    for (const DiscoveredFabric::Host& host : fabric->others) {
+      result["hosts_left_out"].push_back(host.name);
+    }
+  }
   if (request.dot) {
     result["dot"] = topology.dot();
   }
@@ -174,6 +187,36 @@ std::string path_text(const Topology& topology, const Request& request) {
                                      human_time(total) + "\n");
 }
 
+/// Which host each node of a discovered fabric is, and which are none.
+std::string hosts_text(const Topology& topology) {
+  constexpr std::size_t kShown = 64;
+  const std::shared_ptr<const DiscoveredFabric>& fabric = topology.spec().discovered;
+  if (fabric == nullptr) {
+    return "";
+  }
+  const std::vector<std::int64_t> nodes = topology.node_numbers();
+  std::string names;
+  for (std::size_t at = 0; at < std::min(nodes.size(), kShown); ++at) {
+    names += (at == 0 ? "n" : ", n") + std::to_string(nodes[at]) + "=" +
+             fabric->hosts[static_cast<std::size_t>(nodes[at])].name;
+  }
+  std::string text = wrapped("  hosts  ",
+                             names + (nodes.size() > kShown ? ", ... (--json lists all)" : ""),
+                             9,
+                             page_width());
+  if (fabric->others.empty()) {
+    return text;
+  }
+  names = "";
+  for (std::size_t at = 0; at < std::min(fabric->others.size(), kShown); ++at) {
+    names += (at == 0 ? "" : ", ") + fabric->others[at].name;
+  }
+  return text + wrapped("  left out, for fewer adapters than most  ",
+                        names + (fabric->others.size() > kShown ? ", ..." : ""),
+                        4,
+                        page_width());
+}
+
 std::string topology_text(const Topology& topology, const Request& request) {
   const TopologySpec& spec = topology.spec();
   std::string text = spec.name + ": " + spec.display_name + "\n";
@@ -187,7 +230,7 @@ std::string topology_text(const Topology& topology, const Request& request) {
   text +=
       "  bisection bandwidth " + rate_text(topology.bisection_bandwidth()) + " (one direction, " +
       (topology.nodes() > 1 ? "between the two halves of the nodes" : "inside the node") + ")\n";
-  return text + path_text(topology, request);
+  return text + hosts_text(topology) + path_text(topology, request);
 }
 
 void add_options(CLI::App& app, Request& request) {
@@ -257,20 +300,16 @@ int cmd_topology(int argc, char** argv) {
   if (!spec) {
     return report_faults(spec.error(), request.name, request.json_target);
   }
-  add_failed(request.failed, *spec);
   const std::int64_t gpus = default_gpus(request, *spec);
-  const Expected<Topology> topology = Topology::build(*spec, gpus);
-  if (!topology) {
-    return report_faults(topology.error(), request.name, request.json_target);
+  BuiltCluster cluster = build_cluster(*spec, request.failed, gpus);
+  for (Diagnostic& fault : path_faults(request, gpus, cluster.topology)) {
+    cluster.faults.push_back(std::move(fault));
   }
-  if (std::vector<Diagnostic> faults = path_faults(request, gpus); !faults.empty()) {
+  if (!cluster.faults.empty()) {
     return report_faults(
-        Faults{std::move(faults), FaultKind::kBadInput}, request.name, request.json_target);
+        Faults{std::move(cluster.faults), FaultKind::kBadInput}, request.name, request.json_target);
   }
-  if (std::vector<Diagnostic> faults = unreachable_faults(request, *topology); !faults.empty()) {
-    return report_faults(
-        Faults{std::move(faults), FaultKind::kBadInput}, request.name, request.json_target);
-  }
+  const std::optional<Topology>& topology = cluster.topology;
   if (!request.json_target.empty()) {
     return write_json(request.json_target, topology_json(*topology, request));
   }

@@ -176,44 +176,45 @@ Expected<CollectiveKind> collective_kind(const std::string& op) {
 
 Expected<CollectiveQuestion> ask_collective(const CollectiveWords& words,
                                             const std::string& ranks) {
-  std::vector<Diagnostic> faults;
-  const auto take = [&](const auto& result) {
-    if (!result) {
-      faults.insert(faults.end(), result.error().list.begin(), result.error().list.end());
-    }
-    return result.has_value();
+  Faults faults;
+  const auto add = [&faults](std::vector<Diagnostic> more) {
+    faults.list.insert(faults.list.end(), more.begin(), more.end());
   };
   const Expected<CollectiveKind> kind = collective_kind(words.op);
-  Expected<TopologySpec> spec = read_topology(words.topology);
-  if (!spec && spec.error().kind != FaultKind::kBadInput) {
-    return tl::unexpected<Faults>(spec.error());
-  }
+  const Expected<TopologySpec> spec = read_topology(words.topology);
   const Expected<std::vector<std::vector<std::int64_t>>> groups = groups_of(words, ranks);
-  const bool known = take(kind);
-  const bool read = take(spec);
-  if (!take(groups) || !known || !read) {
-    return refuse(std::move(faults));
+  if (!kind) {
+    add(kind.error().list);
   }
-  add_failed(words.failed, *spec);
-  const Expected<Topology> topology = Topology::build(*spec, gpus_for(words, *groups, *spec));
-  if (!topology) {
-    return tl::unexpected<Faults>(topology.error());
+  if (!spec) {
+    adopt_topology_faults(spec.error(), faults);
   }
-  faults = unreachable_faults(*kind, *groups, *topology);
-  if (!faults.empty()) {
-    return refuse(std::move(faults));
+  if (!groups) {
+    add(groups.error().list);
   }
+  BuiltCluster cluster;
+  if (spec && (groups || words.gpus > 0)) {
+    cluster =
+        build_cluster(*spec, words.failed, groups ? gpus_for(words, *groups, *spec) : words.gpus);
+    add(std::move(cluster.faults));
+  }
+  const bool whole = kind && groups && cluster.topology;
+  std::vector<Diagnostic> parted =
+      whole ? unreachable_faults(*kind, *groups, *cluster.topology) : std::vector<Diagnostic>{};
   CollectiveQuestion question;
-  question.kind = *kind;
-  question.op = words.op;
-  question.hardware = *spec;
-  question.ranks = groups->front();
-  question.shape = topology->group_shapes(*groups).front();
-  question.algorithm = words.algorithm;
-  question.groups_beside = static_cast<std::int64_t>(groups->size()) - 1;
-  faults = question_faults(question);
-  if (!faults.empty()) {
-    return refuse(std::move(faults));
+  if (whole && parted.empty()) {
+    question.kind = *kind;
+    question.op = words.op;
+    question.hardware = *spec;
+    question.ranks = groups->front();
+    question.shape = cluster.topology->group_shapes(*groups).front();
+    question.algorithm = words.algorithm;
+    question.groups_beside = static_cast<std::int64_t>(groups->size()) - 1;
+    add(question_faults(question));
+  }
+  add(std::move(parted));
+  if (!faults.list.empty()) {
+    return tl::unexpected<Faults>(std::move(faults));
   }
   return question;
 }

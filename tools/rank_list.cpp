@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
-#include <string_view>
 
 namespace foretrain {
 namespace {
@@ -22,16 +20,9 @@ struct RankRange {
   std::int64_t first = 0, last = 0;
 };
 
-/// "8-15", or "0" for itself alone.
 std::optional<RankRange> range_of(std::string_view item) {
-  const std::size_t dash = item.find('-');
-  const std::optional<std::int64_t> first = number(item.substr(0, dash));
-  const std::optional<std::int64_t> last =
-      dash == std::string_view::npos ? first : number(item.substr(dash + 1));
-  if (!first || !last || *last < *first) {
-    return std::nullopt;
-  }
-  return RankRange{item, *first, *last};
+  const auto range = number_range(item);
+  return range ? std::optional(RankRange{item, range->first, range->second}) : std::nullopt;
 }
 
 std::string quoted(std::string_view text) {
@@ -53,6 +44,17 @@ std::string twice(const RankRange& range, const std::vector<RankRange>& earlier)
 }
 
 }  // namespace
+
+std::optional<std::pair<std::int64_t, std::int64_t>> number_range(std::string_view item) {
+  const std::size_t dash = item.find('-');
+  const std::optional<std::int64_t> first = number(item.substr(0, dash));
+  const std::optional<std::int64_t> last =
+      dash == std::string_view::npos ? first : number(item.substr(dash + 1));
+  if (!first || !last || *last < *first) {
+    return std::nullopt;
+  }
+  return std::pair(*first, *last);
+}
 
 Expected<std::vector<std::int64_t>> parse_rank_list(const std::string& text,
                                                     std::int64_t gpus,

@@ -30,6 +30,7 @@ struct DiscoveredFabric {
   std::vector<std::string> switches;  ///< names, in the file's order
   std::vector<Cable> cables;
   std::vector<Host> hosts;          ///< by name, numbers compared as numbers
+  std::vector<Host> others;         ///< of a cluster: hosts that are none of its nodes
   std::int64_t other_adapters = 0;  ///< aggregation nodes and the like: not hosts
 };
 

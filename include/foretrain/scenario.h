@@ -9,6 +9,7 @@
 #include "foretrain/units.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -185,18 +186,25 @@ struct ScenarioWaivers {
   bool kv_heads_limit_tp = false;  ///< waived: tp need not divide the key/value heads
 };
 
+/// Faults of a scenario's cluster, routing and slow links; asked where those were read, whatever
+/// else is at fault.
+using ClusterCheck = std::function<std::vector<Diagnostic>(const Scenario&)>;
+
 /// Reads, resolves (presets, defaults, derived values) and validates a scenario.
 /// `name_or_path`: a preset of scenarios/ or a path. `overrides`: "dotted.path=value" each.
-/// Errors: every fault found, with JSON pointers; kFile if a file cannot be read.
+/// Errors: every fault found, those of `check` too, with JSON pointers; kFile if a file cannot be
+/// read.
 Expected<Scenario> read_scenario(const std::string& name_or_path,
                                  const std::vector<std::string>& overrides = {},
-                                 const ScenarioWaivers& waived = {});
+                                 const ScenarioWaivers& waived = {},
+                                 const ClusterCheck& check = {});
 
 /// The same from JSON text; `base_directory` resolves relative paths inside it.
 Expected<Scenario> parse_scenario(const std::string& text,
                                   const std::string& base_directory = ".",
                                   const std::vector<std::string>& overrides = {},
-                                  const ScenarioWaivers& waived = {});
+                                  const ScenarioWaivers& waived = {},
+                                  const ClusterCheck& check = {});
 
 /// The resolved scenario as JSON text (every default filled in, dp, micro_batches and
 /// layers_per_stage derived). Reading it back gives the same Scenario.

@@ -42,11 +42,17 @@ struct Simulation {
 std::vector<Diagnostic> not_simulated(const Scenario& scenario);
 
 /// Links and nodes that the scenario names and its cluster does not have; whatever else keeps the
-/// cluster from being built.
+/// cluster from being built. A ClusterCheck.
+std::vector<Diagnostic> cluster_part_faults(const Scenario& scenario);
+
+/// The same, or groups of the job that failed links part.
 std::vector<Diagnostic> cluster_faults(const Scenario& scenario);
 
-/// Faults: not_simulated() and cluster_faults(). Out of memory and deadlock are results, not
-/// faults.
+/// What simulate() refuses, nothing run: not_simulated(), cluster_faults(), a step that cannot be
+/// counted.
+std::vector<Diagnostic> simulation_faults(const Scenario& scenario);
+
+/// Faults: simulation_faults(). Out of memory and deadlock are results, not faults.
 Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& options = {});
 
 std::string_view version();

@@ -90,6 +90,8 @@ class Topology {
   std::span<const Device> devices() const;
   std::span<const Link> links() const;
   std::int64_t node_of(std::int64_t rank) const;
+  /// The number in its name of each node, "n5" of a cluster whose lower nodes have failed.
+  std::vector<std::int64_t> node_numbers() const;
 
   /// Links of the route from one GPU to another, in order; empty when they are the same. Shortest
   /// by latency; among equals a choice by destination (MODEL 4).

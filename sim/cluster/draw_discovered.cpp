@@ -19,7 +19,9 @@ std::vector<std::int32_t> levels(const DiscoveredFabric& fabric) {
     beside[static_cast<std::size_t>(cable.b)].push_back(cable.a);
   }
   std::vector<std::int32_t> queue;
-  for (const DiscoveredFabric::Host& host : fabric.hosts) {
+  std::vector<DiscoveredFabric::Host> all = fabric.hosts;
+  all.insert(all.end(), fabric.others.begin(), fabric.others.end());
+  for (const DiscoveredFabric::Host& host : all) {
     for (const DiscoveredFabric::Adapter& adapter : host.adapters) {
       if (level[static_cast<std::size_t>(adapter.at)] == kUnknown) {
         level[static_cast<std::size_t>(adapter.at)] = 0;

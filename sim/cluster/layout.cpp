@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <optional>
 #include <set>
 
 namespace foretrain {
@@ -96,31 +98,39 @@ std::string nodes_range(std::int64_t nodes) {
   return nodes == 1 ? "its only node is 0" : "nodes are 0 to " + std::to_string(nodes - 1);
 }
 
-/// Failed nodes are among those the job and they take, and a limited machine has that many.
+std::set<std::int64_t> different(const std::vector<std::int64_t>& nodes) {
+  return {nodes.begin(), nodes.end()};
+}
+
+/// Nodes of a machine whose number is told; nothing where it has as many as are asked for.
+std::optional<std::int64_t> nodes_told(const TopologySpec& spec) {
+  if (spec.discovered != nullptr) {
+    return std::ssize(spec.discovered->hosts);
+  }
+  const bool limited = spec.max_gpus > 0 && !spec.failed_nodes.empty();
+  return limited ? std::optional<std::int64_t>(spec.max_gpus / spec.gpus_per_node) : std::nullopt;
+}
+
+/// The first so many nodes hold the job and what has failed.
+std::int64_t nodes_taken(const TopologySpec& spec, std::int64_t gpus) {
+  const std::int64_t all =
+      divide_up(gpus, spec.gpus_per_node) + std::ssize(different(spec.failed_nodes));
+  return std::min(all, nodes_told(spec).value_or(all));
+}
+
+/// Failed nodes are among those the job and they take.
 std::vector<Diagnostic> failed_node_faults(const TopologySpec& spec, std::int64_t gpus) {
   std::vector<Diagnostic> faults;
-  const std::set<std::int64_t> failed(spec.failed_nodes.begin(), spec.failed_nodes.end());
-  const std::int64_t used = divide_up(gpus, spec.gpus_per_node);
-  const std::int64_t all = used + static_cast<std::int64_t>(failed.size());
-  for (const std::int64_t node : failed) {
+  const std::int64_t all = nodes_taken(spec, gpus);
+  for (std::size_t at = 0; at < spec.failed_nodes.size(); ++at) {
+    const std::int64_t node = spec.failed_nodes[at];
     if (node < 0 || node >= all) {
-      faults.push_back({"/failed_nodes",
+      faults.push_back({"/failed_nodes/" + std::to_string(at),
                         "node " + std::to_string(node) + " is not one of the " +
                             std::to_string(all) + " that " + std::to_string(gpus) +
                             " GPUs and the failed ones take",
                         nodes_range(all)});
     }
-  }
-  std::int64_t most = spec.max_gpus > 0 ? spec.max_gpus / spec.gpus_per_node : all;
-  if (spec.discovered != nullptr) {
-    most = static_cast<std::int64_t>(spec.discovered->hosts.size());
-  }
-  if (faults.empty() && all > most && (!failed.empty() || spec.discovered != nullptr)) {
-    faults.push_back({"/cluster/gpus",
-                      std::to_string(gpus) + " GPUs take " + std::to_string(used) + " nodes, but " +
-                          std::to_string(most - (all - used)) + " of " + std::to_string(most) +
-                          " are left",
-                      ""});
   }
   return faults;
 }
@@ -128,7 +138,7 @@ std::vector<Diagnostic> failed_node_faults(const TopologySpec& spec, std::int64_
 /// Numbers of the nodes used when some have failed.
 std::vector<std::int64_t> working_nodes(const TopologySpec& spec, std::int64_t nodes) {
   std::vector<std::int64_t> numbers;
-  const std::set<std::int64_t> failed(spec.failed_nodes.begin(), spec.failed_nodes.end());
+  const std::set<std::int64_t> failed = different(spec.failed_nodes);
   for (std::int64_t node = 0; !failed.empty() && static_cast<std::int64_t>(numbers.size()) < nodes;
        ++node) {
     if (failed.count(node) == 0) {
@@ -183,17 +193,29 @@ Duration link_latency(Duration stated) {
   return std::max(stated, Duration{1});
 }
 
-Expected<ClusterLayout> lay_out(const TopologySpec& spec, std::int64_t gpus) {
+std::vector<Diagnostic> layout_faults(const TopologySpec& spec, std::int64_t gpus) {
   std::vector<Diagnostic> faults = spec_faults(spec);
-  if (faults.empty()) {
-    faults = size_faults(spec, gpus);
+  return faults.empty() ? size_faults(spec, gpus) : faults;
+}
+
+std::vector<Diagnostic> node_faults(TopologySpec& spec, std::int64_t& gpus) {
+  std::vector<Diagnostic> faults = failed_node_faults(spec, gpus);
+  const std::int64_t used = divide_up(gpus, spec.gpus_per_node);
+  const std::int64_t all = nodes_taken(spec, gpus);
+  std::erase_if(spec.failed_nodes, [all](std::int64_t node) { return node < 0 || node >= all; });
+  const std::optional<std::int64_t> told = nodes_told(spec);
+  const std::int64_t left = told.value_or(all) - std::ssize(different(spec.failed_nodes));
+  if (told && left < used) {
+    faults.push_back({"/cluster/gpus",
+                      std::to_string(gpus) + " GPUs take " + std::to_string(used) + " nodes, but " +
+                          std::to_string(left) + " of " + std::to_string(*told) + " are left",
+                      ""});
+    gpus = std::max<std::int64_t>(left, 0) * spec.gpus_per_node;
   }
-  if (faults.empty()) {
-    faults = failed_node_faults(spec, gpus);
-  }
-  if (!faults.empty()) {
-    return refuse(std::move(faults));
-  }
+  return faults;
+}
+
+ClusterLayout lay_out(const TopologySpec& spec, std::int64_t gpus) {
   ClusterLayout layout;
   layout.spec = spec;
   layout.gpus = gpus;

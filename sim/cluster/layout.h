@@ -71,7 +71,15 @@ constexpr bool is_beside(std::int64_t local,
 /// A link's latency is at least a picosecond, so that walks along shortest paths end.
 Duration link_latency(Duration stated);
 
-Expected<ClusterLayout> lay_out(const TopologySpec& spec, std::int64_t gpus);
+/// What keeps a cluster of so many GPUs from being laid out.
+std::vector<Diagnostic> layout_faults(const TopologySpec& spec, std::int64_t gpus);
+
+/// Failed nodes that are none of the cluster's, which are taken out; too few that work, and then
+/// `gpus` becomes what they hold. What is left can be laid out, unless that is 0.
+std::vector<Diagnostic> node_faults(TopologySpec& spec, std::int64_t& gpus);
+
+/// Of a specification without faults.
+ClusterLayout lay_out(const TopologySpec& spec, std::int64_t gpus);
 
 /// Rank to rank between nodes along the shortest route.
 Duration across_latency(const ClusterLayout& layout, std::int64_t from, std::int64_t to);

@@ -54,8 +54,8 @@ std::vector<Diagnostic> named_link_faults(const ClusterLayout& layout,
                                       : form + ", e.g. \"" + ids.front() + "\""});
     }
   };
-  for (const std::string& id : layout.spec.failed_links) {
-    check("/failed_links", id);
+  for (std::size_t at = 0; at < layout.spec.failed_links.size(); ++at) {
+    check("/failed_links/" + std::to_string(at), layout.spec.failed_links[at]);
   }
   for (std::size_t at = 0; at < slow.size(); ++at) {
     check("/slow_links/" + std::to_string(at), slow[at].id);
@@ -74,15 +74,22 @@ Expected<Topology> Topology::build(const TopologySpec& spec,
                                    std::int64_t gpus,
                                    Routing routing,
                                    const std::vector<SlowLink>& slow) {
-  Expected<ClusterLayout> layout = lay_out(spec, gpus);
-  if (!layout) {
-    return tl::unexpected<Faults>(std::move(layout.error()));
+  std::vector<Diagnostic> faults = layout_faults(spec, gpus);
+  if (!faults.empty()) {
+    return refuse(std::move(faults));
   }
-  if (std::vector<Diagnostic> faults = named_link_faults(*layout, slow); !faults.empty()) {
+  TopologySpec sound = spec;
+  faults = node_faults(sound, gpus);
+  if (gpus > 0) {
+    for (Diagnostic& fault : named_link_faults(lay_out(sound, gpus), slow)) {
+      faults.push_back(std::move(fault));
+    }
+  }
+  if (!faults.empty()) {
     return refuse(std::move(faults));
   }
   auto graph = std::make_unique<Graph>();
-  graph->layout = std::move(*layout);
+  graph->layout = lay_out(sound, gpus);
   graph->routing = routing;
   for (const SlowLink& link : slow) {
     if (link.factor != 1.0) {
@@ -114,6 +121,14 @@ std::span<const Link> Topology::links() const {
 
 std::int64_t Topology::node_of(std::int64_t rank) const {
   return graph_->layout.node_of(rank);
+}
+
+std::vector<std::int64_t> Topology::node_numbers() const {
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t node = 0; node < nodes(); ++node) {
+    numbers.push_back(graph_->layout.number_of(node));
+  }
+  return numbers;
 }
 
 std::string_view to_string(DeviceKind kind) {

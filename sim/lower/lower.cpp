@@ -162,6 +162,18 @@ void add_instances(const Placements& places, Program& program) {
   }
 }
 
+/// By pipeline rank.
+std::vector<std::int64_t> layers_of_ranks(const std::vector<StageSlice>& slices,
+                                          const Schedule& schedule) {
+  std::vector<std::int64_t> layers(static_cast<std::size_t>(schedule.size.pp), 0);
+  for (std::int32_t rank = 0; rank < schedule.size.pp; ++rank) {
+    for (const std::int32_t stage : schedule.stages_of(rank)) {
+      layers[static_cast<std::size_t>(rank)] += slices[static_cast<std::size_t>(stage)].layers;
+    }
+  }
+  return layers;
+}
+
 Routing routing_of(const std::string& name) {
   return name == "hashed"   ? Routing::kHashed
          : name == "single" ? Routing::kSingle
@@ -205,6 +217,9 @@ Expected<Lowered> lower(const Scenario& scenario) {
   if (!topology) {
     return tl::unexpected(topology.error());
   }
+  if (std::vector<Diagnostic> parted = parted_groups(scenario, *topology); !parted.empty()) {
+    return refuse(std::move(parted));
+  }
   const std::vector<StageSlice> slices = stage_slices(scenario.model, scenario.parallelism);
   const Expected<Placements> places = place_ranks(scenario, slices, *schedule, *topology);
   if (!places) {
@@ -236,13 +251,7 @@ Expected<Lowered> lower(const Scenario& scenario) {
   facts.layer_stash = parts.layer_stash();
   facts.settled_blocks = blocks.settled();
   facts.network = network_of(*places, prices.links(), scenario);
-  facts.layers.assign(static_cast<std::size_t>(schedule->size.pp), 0);
-  for (std::int32_t rank = 0; rank < schedule->size.pp; ++rank) {
-    for (const std::int32_t stage : schedule->stages_of(rank)) {
-      facts.layers[static_cast<std::size_t>(rank)] +=
-          slices[static_cast<std::size_t>(stage)].layers;
-    }
-  }
+  facts.layers = layers_of_ranks(slices, *schedule);
   for (const Instance& instance : lowered.program.instances) {
     const TemplateFlops& done = flops[static_cast<std::size_t>(instance.template_index)];
     facts.model_flops += done.model;

@@ -238,6 +238,25 @@ std::int32_t ShapeTable::index(const GroupShape& shape) {
   return static_cast<std::int32_t>(found - shapes_.begin());
 }
 
+std::vector<Diagnostic> parted_groups(const Scenario& scenario, const Topology& topology) {
+  const TopologySpec& hardware = topology.spec();
+  const Expected<DeviceMesh> mesh = DeviceMesh::build(mesh_size(scenario));
+  const Expected<Schedule> schedule = schedule_of(scenario);
+  if (!mesh || !schedule ||
+      (hardware.failed_links.empty() && hardware.fabric != FabricKind::kDiscovered)) {
+    return {};
+  }
+  const std::vector<StageSlice> slices = stage_slices(scenario.model, scenario.parallelism);
+  const auto lists = group_lists(scenario, slices, *schedule, *mesh);
+  for (std::size_t kind = 0; kind < lists.size(); ++kind) {
+    if (std::optional<Diagnostic> fault =
+            unreachable_pair(lists[kind], static_cast<GroupKind>(kind), scenario, topology)) {
+      return {*std::move(fault)};
+    }
+  }
+  return {};
+}
+
 Expected<Placements> place_ranks(const Scenario& scenario,
                                  const std::vector<StageSlice>& slices,
                                  const Schedule& schedule,
@@ -250,10 +269,6 @@ Expected<Placements> place_ranks(const Scenario& scenario,
   Placements places;
   std::vector<KindPlaces> kinds;
   for (const std::vector<ProcessGroup>& list : group_lists(scenario, slices, schedule, *mesh)) {
-    const auto kind = static_cast<GroupKind>(kinds.size());
-    if (std::optional<Diagnostic> fault = unreachable_pair(list, kind, scenario, topology)) {
-      return refuse({*std::move(fault)});
-    }
     kinds.push_back(place_kind(list, topology, places.shapes, ranks));
     places.groups.push_back(kinds.back().groups);
   }

@@ -51,6 +51,10 @@ struct Placements {
   std::vector<std::vector<std::vector<std::int32_t>>> groups;  ///< [GroupKind][group] -> ranks
 };
 
+/// The first two ranks that failed links, or cables that are not there, keep from one another
+/// though a group of the job, or its pipeline, joins them; empty: none.
+std::vector<Diagnostic> parted_groups(const Scenario& scenario, const Topology& topology);
+
 /// Places every rank of a scenario. Groups of one rank are left out (-1). `slices`: which virtual
 /// stages hold a copy of the embedding table. Pipeline ranks that hold the same stages of two model
 /// copies reduce their gradients together.

@@ -72,7 +72,7 @@ void refuse_idle_keys(JsonCursor& section, const TopologySpec& spec, std::string
   const auto refuse_idle = [&](std::string_view key) {
     const std::string why = key == allowed ? "" : why_idle(key, spec);
     if (const auto at = why.empty() ? std::nullopt : section.member(key)) {
-      at->fault("has no effect: " + why,
+      at->fault(std::string(kNoEffect) + why,
                 one_of(kOfPods, key) && spec.fabric != FabricKind::kClos
                     ? "set fabric to \"clos\", or leave it out"
                     : "leave it out");

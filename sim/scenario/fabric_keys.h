@@ -16,6 +16,9 @@ constexpr std::string_view kOffRailNames[] = {"spine", "nvlink"};              /
 /// off_rail, failed_links, failed_nodes; and fabric where it is there.
 void read_fabric_words(JsonCursor& file, TopologySpec& spec);
 
+/// How the fault of a key that changes nothing begins.
+constexpr std::string_view kNoEffect = "has no effect: ";
+
 /// Why a key of a fabric changes nothing on this cluster, whatever its value; empty: it does.
 std::string why_idle(std::string_view key, const TopologySpec& spec);
 

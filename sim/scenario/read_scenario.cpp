@@ -2,8 +2,10 @@
 #include "sim/scenario/fabric_keys.h"
 #include "sim/scenario/named_file.h"
 #include "sim/scenario/read_model.h"
+#include "sim/scenario/rules.h"
 #include "sim/scenario/sections.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace foretrain {
@@ -135,11 +137,44 @@ void read_sections(JsonCursor& root, Scenario& scenario, StatedValues& stated, R
   root.finish();
 }
 
+/// A cluster that can be built as it was read: what is at fault of it are names of its parts and
+/// keys that change nothing.
+bool cluster_was_read(const std::vector<Diagnostic>& faults) {
+  return std::all_of(faults.begin(), faults.end(), [](const Diagnostic& fault) {
+    return !related(fault.pointer, "/cluster") ||
+           within(fault.pointer, "/cluster/fabric/failed_links") ||
+           within(fault.pointer, "/cluster/fabric/failed_nodes") ||
+           fault.message.starts_with(kNoEffect);
+  });
+}
+
+/// What is at fault already is not told once more.
+void check_cluster_parts(const Scenario& scenario,
+                         const ClusterCheck& check,
+                         std::vector<Diagnostic>& faults) {
+  if (!check || !cluster_was_read(faults)) {
+    return;
+  }
+  const std::vector<Diagnostic> before = faults;
+  for (Diagnostic& found : check(scenario)) {
+    if (std::none_of(before.begin(), before.end(), [&found](const Diagnostic& fault) {
+          return !fault.pointer.empty() && related(fault.pointer, found.pointer);
+        })) {
+      faults.push_back(std::move(found));
+    }
+  }
+}
+
+struct ReadingOptions {
+  const std::vector<std::string>& overrides;
+  const ScenarioWaivers& waived;
+  const ClusterCheck& check;
+};
+
 Expected<Scenario> resolve(JsonValue text,
                            const std::string& name,
                            const std::string& base_directory,
-                           const std::vector<std::string>& overrides,
-                           const ScenarioWaivers& waived) {
+                           const ReadingOptions& options) {
   std::vector<Diagnostic> faults;
   Reading reading{base_directory, faults};
   Scenario scenario;
@@ -147,7 +182,7 @@ Expected<Scenario> resolve(JsonValue text,
   scenario.stack = stack_preset("megatron-2024").value_or(StackSpec{});
   scenario.overlap.contention = 1.0;
   StatedValues stated;
-  apply_overrides(text, overrides, faults);
+  apply_overrides(text, options.overrides, faults);
   JsonCursor root(text, "", faults);
   if (!root.is_object()) {
     root.expect_object();
@@ -158,7 +193,8 @@ Expected<Scenario> resolve(JsonValue text,
   if (!stated.contention && modelled) {
     scenario.overlap.contention.reset();
   }
-  validate_scenario(scenario, stated, waived, faults);
+  validate_scenario(scenario, stated, options.waived, faults);
+  check_cluster_parts(scenario, options.check, faults);
   if (!faults.empty()) {
     return tl::unexpected<Faults>(Faults{std::move(faults), reading.kind});
   }
@@ -170,17 +206,19 @@ Expected<Scenario> resolve(JsonValue text,
 Expected<Scenario> parse_scenario(const std::string& text,
                                   const std::string& base_directory,
                                   const std::vector<std::string>& overrides,
-                                  const ScenarioWaivers& waived) {
+                                  const ScenarioWaivers& waived,
+                                  const ClusterCheck& check) {
   Expected<JsonValue> value = parse_json(text);
   if (!value) {
     return tl::unexpected<Faults>(std::move(value.error()));
   }
-  return resolve(*std::move(value), "scenario", base_directory, overrides, waived);
+  return resolve(*std::move(value), "scenario", base_directory, {overrides, waived, check});
 }
 
 Expected<Scenario> read_scenario(const std::string& name_or_path,
                                  const std::vector<std::string>& overrides,
-                                 const ScenarioWaivers& waived) {
+                                 const ScenarioWaivers& waived,
+                                 const ClusterCheck& check) {
   const Expected<NamedFile> file = find_named_file(name_or_path, "scenarios", "scenario", ".");
   if (!file) {
     return tl::unexpected<Faults>(file.error());
@@ -194,7 +232,7 @@ Expected<Scenario> read_scenario(const std::string& name_or_path,
     return tl::unexpected<Faults>(std::move(value.error()));
   }
   const std::string folder = std::filesystem::path(file->path).parent_path().string();
-  return resolve(*std::move(value), file->stem, folder, overrides, waived);
+  return resolve(*std::move(value), file->stem, folder, {overrides, waived, check});
 }
 
 }  // namespace foretrain

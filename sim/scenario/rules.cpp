@@ -3,18 +3,15 @@
 #include <algorithm>
 
 namespace foretrain {
-namespace {
 
-bool inside(std::string_view pointer, std::string_view outer) {
+bool within(std::string_view pointer, std::string_view outer) {
   return pointer.starts_with(outer) &&
          (pointer.size() == outer.size() || pointer[outer.size()] == '/');
 }
 
 bool related(std::string_view a, std::string_view b) {
-  return inside(a, b) || inside(b, a);
+  return within(a, b) || within(b, a);
 }
-
-}  // namespace
 
 Rules::Rules(std::vector<Diagnostic>& faults, const ScenarioWaivers& waived)
     : faults_(faults), waived_(waived), read_faults_(faults.size()) {
@@ -34,7 +31,7 @@ bool Rules::sound(std::initializer_list<std::string_view> pointers) const {
     for (std::size_t index = 0; index < faults_.size(); ++index) {
       const Diagnostic& fault = faults_[index];
       const bool touches =
-          index < read_faults_ ? related(fault.pointer, pointer) : inside(fault.pointer, pointer);
+          index < read_faults_ ? related(fault.pointer, pointer) : within(fault.pointer, pointer);
       if (touches && fault.message != "unknown key") {
         return true;
       }

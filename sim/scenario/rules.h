@@ -9,6 +9,10 @@
 
 namespace foretrain {
 
+/// Whether a pointer is `outer` or leads below it; whether one of two is the other or leads to it.
+bool within(std::string_view pointer, std::string_view outer);
+bool related(std::string_view a, std::string_view b);
+
 /// The faults so far, asked before a rule speaks: whether the values it is about are sound.
 class Rules {
  public:

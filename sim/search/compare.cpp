@@ -80,7 +80,13 @@ std::vector<Way> read_ways(const std::vector<Contestant>& contestants) {
     for (const Settings& settings : one.ways) {
       Settings all = one.overrides;
       all.insert(all.end(), settings.begin(), settings.end());
-      Way way{index, settings, read_scenario(one.scenario, all), false, false, {}, 0};
+      Way way{index,
+              settings,
+              read_scenario(one.scenario, all, {}, cluster_part_faults),
+              false,
+              false,
+              {},
+              0};
       if (way.scenario) {
         if (std::vector<Diagnostic> faults = not_simulated(*way.scenario); !faults.empty()) {
           way.scenario = refuse(std::move(faults));

@@ -188,6 +188,10 @@ std::vector<Diagnostic> refusals(const Scenario& scenario, const SimulateOptions
                        "the dataflow evaluator cannot share links between transfers",
                        "evaluator auto or event, or network mode \"analytic\""});
   }
+  if (!refused.empty()) {
+    std::vector<Diagnostic> cluster = cluster_faults(scenario);
+    refused.insert(refused.end(), cluster.begin(), cluster.end());
+  }
   return refused;
 }
 

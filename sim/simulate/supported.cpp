@@ -2,6 +2,7 @@
 #include "foretrain/schedule.h"
 #include "foretrain/simulate.h"
 #include "sim/lower/lower.h"
+#include "sim/lower/placement.h"
 
 #include <algorithm>
 #include <string>
@@ -171,9 +172,26 @@ std::vector<Diagnostic> not_simulated(const Scenario& scenario) {
   return refusals.take();
 }
 
-std::vector<Diagnostic> cluster_faults(const Scenario& scenario) {
+std::vector<Diagnostic> cluster_part_faults(const Scenario& scenario) {
   Expected<Topology> topology = topology_of(scenario);
   return topology ? std::vector<Diagnostic>{} : std::move(topology.error().list);
+}
+
+std::vector<Diagnostic> cluster_faults(const Scenario& scenario) {
+  Expected<Topology> topology = topology_of(scenario);
+  return topology ? parted_groups(scenario, *topology) : std::move(topology.error().list);
+}
+
+std::vector<Diagnostic> simulation_faults(const Scenario& scenario) {
+  std::vector<Diagnostic> faults = not_simulated(scenario);
+  if (faults.empty()) {
+    Expected<Lowered> lowered = lower(scenario);
+    return lowered ? std::move(faults) : std::move(lowered.error().list);
+  }
+  for (Diagnostic& fault : cluster_faults(scenario)) {
+    faults.push_back(std::move(fault));
+  }
+  return faults;
 }
 
 }  // namespace foretrain

@@ -73,6 +73,46 @@ TEST(CheckCommand, LinksMustBeTheClustersOwn) {
             "\"n0.nic0>leaf0.0\"?\n");
 }
 
+// What check says is what run refuses, and where a cluster is at fault so does estimate: faults of
+// reading, parts that are not there, what is not simulated, ranks that failed links part.
+TEST(CheckCommand, SaysWhatRunRefuses) {
+  struct Case {
+    std::string line;
+    std::size_t faults;
+    bool of_cluster_alone;
+  };
+  const std::string parted =
+      "llama3-8b-8 --set cluster.gpus=16 --set parallelism.tp=1 "
+      "--set 'cluster.fabric.failed_links=[\"n0.nic1>leaf0.1\"]'";
+  const std::string named =
+      "mixtral-8x22b --set 'perturbations=[{\"kind\":\"slow_link\",\"link\":\"zz\",\"factor\":2},"
+      "{\"kind\":\"slow_link\",\"link\":\"yy\",\"factor\":2}]' "
+      "--set 'cluster.fabric.failed_links=[\"zzz\"]' --set 'cluster.fabric.failed_nodes=[77]'";
+  const std::string later =
+      " --set overlap.tp=true --set parallelism.tp=2 --set parallelism.sequence_parallel=false";
+  for (const Case& one :
+       {Case{named, 4, true},
+        Case{named + " --set training.global_batch_size=31", 5, true},
+        Case{parted, 1, true},
+        Case{parted + later, 2, false},
+        Case{"llama3-8b-8 --set cluster.fabric.failed_nodes=[55] --set parallelism.tp=3", 4, true},
+        Case{"llama3-8b-8" + later, 1, false}}) {
+    const nlohmann::json check = nlohmann::json::parse(run("check " + one.line + " --json -").out);
+    const nlohmann::json run_faults =
+        nlohmann::json::parse(run("run " + one.line + " --json -").out);
+    EXPECT_EQ(check["ok"], false) << one.line;
+    EXPECT_EQ(check["faults"].size(), one.faults) << check;
+    EXPECT_EQ(check["faults"], run_faults["faults"]) << one.line;
+    if (one.of_cluster_alone) {
+      const Outcome estimate = run("estimate " + one.line + " --json -");
+      EXPECT_EQ(nlohmann::json::parse(estimate.out)["faults"], check["faults"]) << one.line;
+    }
+  }
+  const Outcome whole = run("check " + named);
+  EXPECT_EQ(whole.out.substr(0, whole.out.find(" is not one")),
+            "mixtral-8x22b: 4 faults\n  /cluster/fabric/failed_nodes/0  node 77");
+}
+
 TEST(CheckCommand, WhatIsNotJsonSaysWhere) {
   const std::string path = write_temporary("broken.json", "{\"name\": \"x\",\n  model: 1}");
   const Outcome outcome = run("check " + path);

@@ -126,6 +126,8 @@ TEST(CollectiveFailures, NodesArePassedOver) {
   EXPECT_EQ(result(line)["limiting_link"], "n1.nic0>leaf0.0");
   EXPECT_EQ(result(line + "--failed-nodes 1")["limiting_link"], "n2.nic0>leaf0.0");
   EXPECT_EQ(result(line + "--failed-nodes 0,1")["limiting_link"], "n3.nic0>leaf0.0");
+  EXPECT_EQ(result(line + "--failed-nodes 0-1")["limiting_link"], "n3.nic0>leaf0.0");
+  EXPECT_EQ(result(line + "--failed-nodes 2,0-1")["limiting_link"], "n4.nic0>leaf0.0");
 }
 
 TEST(CollectiveFailures, WhatDoesNotExistCannotFail) {
@@ -133,11 +135,36 @@ TEST(CollectiveFailures, WhatDoesNotExistCannotFail) {
   const Lines link = faults(line + "--failed-links 'n0.nic1>leaf0.l'");
   ASSERT_EQ(link.size(), 1U);
   EXPECT_EQ(link[0],
-            "/failed_links no link is called \"n0.nic1>leaf0.l\"; did you mean "
+            "/failed-links/0 no link is called \"n0.nic1>leaf0.l\"; did you mean "
             "\"n0.nic1>leaf0.1\"?");
   const Lines node = faults(line + "--failed-nodes 9");
   ASSERT_EQ(node.size(), 1U);
-  EXPECT_EQ(node[0].substr(0, 22), "/failed_nodes node 9 i");
+  EXPECT_EQ(node[0].substr(0, 24), "/failed-nodes/0 node 9 i");
+}
+
+// Every fault of the operation, the cluster, what has failed there and the group at once.
+TEST(CollectiveFailures, BesideOtherFaults) {
+  using Starts = std::vector<std::string>;
+  const auto starts = [](const std::string& line) {
+    Starts all;
+    for (const std::string& fault : faults(line)) {
+      all.push_back(fault.substr(0, fault.find(' ')));
+    }
+    return all;
+  };
+  EXPECT_EQ(starts("allreduce --topology nope --bytes 1 --ranks 0-x"),
+            (Starts{"/op", "/topology", "/ranks"}));
+  EXPECT_EQ(starts("all_reduce" + kHopper +
+                   "--bytes 1 --ranks 0-15 --algorithm quick "
+                   "--failed-links zz,yy --failed-nodes 0,x,70-71"),
+            (Starts{"/failed-nodes/1",
+                    "/failed-nodes/2",
+                    "/failed-nodes/2",
+                    "/failed-links/0",
+                    "/failed-links/1",
+                    "/algorithm"}));
+  EXPECT_EQ(starts("all_reduce" + kHopper + "--bytes 1 --gpus 16 --ranks 99 --failed-links zz"),
+            (Starts{"/ranks", "/failed-links/0"}));
 }
 
 // A group of one, or no bytes: no time, no algorithm, no limit, whatever is asked.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -122,6 +124,35 @@ TEST(FlowsCommand, FailedLinksAreGoneRound) {
   }
 }
 
+TEST(FlowsCommand, FaultsOfTheClusterStandBesideThoseOfTheList) {
+  const json faults = result(
+      {flow("a", 0, 99, 1)}, 2, "--gpus 16 --failed-links 'x,leaf0.0>spine0' --failed-nodes 0-y");
+  std::string pointers;
+  for (const json& fault : faults["faults"]) {
+    pointers += fault["pointer"].get<std::string>() + " ";
+  }
+  EXPECT_EQ(pointers, "/failed-nodes/0 /failed-links/0 /flows/0/destination ");
+}
+
+// Columns stand under one another whatever a flow is called.
+TEST(FlowsCommand, LongNamesKeepTheColumns) {
+  const std::string wide = "a name of quite a few more than sixteen columns";
+  const Outcome page = run(json({{"flows", {flow(wide, 0, 8, 1), flow("b", 1, 9, 1)}}}).dump(),
+                           "--topology dgx-h100-ndr400");
+  std::istringstream lines(page.out);
+  std::set<std::size_t> ends;
+  int rows = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  flow") || line.starts_with("  a name") || line.starts_with("  b ")) {
+      ends.insert(line.size());
+      ++rows;
+    }
+  }
+  EXPECT_EQ(rows, 3) << page.out;
+  EXPECT_EQ(ends.size(), 1U) << page.out;
+  EXPECT_NE(page.out.find("  " + wide.substr(0, 40) + "...  "), std::string::npos) << page.out;
+}
+
 TEST(FlowsCommand, FlowsThatFailedLinksCutAreRefused) {
   const json faults =
       result({flow("a", 0, 8, 1), flow("b", 0, 9, 1), flow("c", 4, 0, 1)},
@@ -133,7 +164,7 @@ TEST(FlowsCommand, FlowsThatFailedLinksCutAreRefused) {
   EXPECT_EQ(faults[0]["hint"],
             "failed links (leaf0.0>spine0, leaf0.0>spine1) take every way between them");
   EXPECT_EQ(result({flow("a", 0, 8, 1)}, 2, "--failed-links x")["faults"][0]["pointer"],
-            "/failed_links");
+            "/failed-links/0");
 }
 
 TEST(FlowsCommand, NoRankSitsOnAFailedNode) {

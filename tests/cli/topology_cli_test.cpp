@@ -52,6 +52,27 @@ TEST(TopologyCommand, DefaultSize) {
   EXPECT_EQ(result("dgx-h100-ndr400 --gpus 11")["nodes"], 2) << "a partly used node is legal";
 }
 
+// Parts that are not there and ranks that are not, at once; what the line names is told by its
+// options, what the file names by its key.
+TEST(TopologyCommand, EveryFaultAtOnce) {
+  const auto pointers = [](const std::string& line) {
+    std::string all;
+    const json refused = result(line, 2);
+    for (const json& fault : refused["faults"]) {
+      all += fault["pointer"].get<std::string>() + " ";
+    }
+    return all;
+  };
+  const std::string line = "dgx-h100-ndr400 --gpus 32 ";
+  EXPECT_EQ(pointers(line + "--failed-links 'n0.nic0>leaf0.0,zz' --failed-nodes 77 --path 0 99"),
+            "/failed-nodes/0 /failed-links/1 /path ");
+  EXPECT_EQ(pointers(line + "--failed-nodes 1-2,x,3-1,-1"),
+            "/failed-nodes/1 /failed-nodes/2 /failed-nodes/3 ");
+  EXPECT_EQ(pointers(line + "--failed-nodes 0-999999999999"), "/failed-nodes/0 ");
+  EXPECT_EQ(pointers(line + "--failed-links 'n0.nic1>leaf0.1' --path 1 9"), "/path ");
+  EXPECT_EQ(result(line + "--failed-nodes 0-1,4 --path 0 8")["path"][1]["from"], "n2.nic0");
+}
+
 TEST(TopologyCommand, TextAndDot) {
   const Outcome text = run("h100-roce-clos --gpus 6144 --path 0 6143");
   EXPECT_EQ(text.code, 0);

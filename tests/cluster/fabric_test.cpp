@@ -125,13 +125,36 @@ TEST(Failures, UnknownIds) {
   spec.failed_links = {"n0.nic1>leaf0.l"};
   const Expected<Topology> link = Topology::build(spec, 16);
   ASSERT_FALSE(link.has_value());
-  EXPECT_EQ(link.error().list.front().pointer, "/failed_links");
+  EXPECT_EQ(link.error().list.front().pointer, "/failed_links/0");
   EXPECT_NE(link.error().list.front().hint.find("n0.nic1>leaf0.1"), std::string::npos);
   spec.failed_links.clear();
   spec.failed_nodes = {9};
   const Expected<Topology> node = Topology::build(spec, 16);
   ASSERT_FALSE(node.has_value());
-  EXPECT_EQ(node.error().list.front().pointer, "/failed_nodes");
+  EXPECT_EQ(node.error().list.front().pointer, "/failed_nodes/0");
+}
+
+// Rule: every name at once; links are looked up on what the right ones leave.
+TEST(Failures, EveryNameAtOnce) {
+  TopologySpec spec = tiny_cluster();
+  spec.max_gpus = 16;
+  spec.failed_links = {"zz", "n0.nic1>leaf0.1", "n1.nic1>leaf0.1"};
+  spec.failed_nodes = {1, 77, 78};
+  const Expected<Topology> topology =
+      Topology::build(spec, 16, Routing::kDestination, {{"yy", 2.0}, {"n3.nic0>leaf1.0", 2.0}});
+  ASSERT_FALSE(topology.has_value());
+  Ids pointers;
+  for (const Diagnostic& fault : topology.error().list) {
+    pointers.push_back(fault.pointer);
+  }
+  EXPECT_EQ(pointers,
+            (Ids{"/failed_nodes/1",
+                 "/failed_nodes/2",
+                 "/cluster/gpus",
+                 "/failed_links/0",
+                 "/failed_links/2",
+                 "/slow_links/0"}));
+  EXPECT_EQ(topology.error().list[2].message, "16 GPUs take 4 nodes, but 3 of 4 are left");
 }
 
 std::int64_t most_flows(Routing routing) {

@@ -111,7 +111,7 @@ TEST(ClusterFabric, IsWrittenAndReadBack) {
 }
 
 std::vector<std::string> pointers(const std::vector<std::string>& sets) {
-  const Expected<Scenario> scenario = read_scenario("qwen3-235b", sets);
+  const Expected<Scenario> scenario = read_scenario("qwen3-235b", sets, {}, cluster_part_faults);
   std::vector<std::string> found;
   for (const Diagnostic& fault : scenario ? cluster_faults(*scenario) : scenario.error().list) {
     found.push_back(fault.pointer);
@@ -126,9 +126,9 @@ TEST(ClusterFabric, FaultsPointAtTheirKeys) {
             Lines{"/cluster/fabric/oversubscription"});
   EXPECT_EQ(pointers({"cluster.fabric.rails=8"}), Lines{"/cluster/fabric/rails"});
   EXPECT_EQ(pointers({R"(cluster.fabric.failed_links=["n0.nic0>leaf7.7"])"}),
-            Lines{"/cluster/fabric/failed_links"});
+            Lines{"/cluster/fabric/failed_links/0"});
   EXPECT_EQ(pointers({"cluster.fabric.failed_nodes=[4000]"}),
-            Lines{"/cluster/fabric/failed_nodes"});
+            Lines{"/cluster/fabric/failed_nodes/0"});
   EXPECT_EQ(pointers({"cluster.fabric.fabric=fat-tree", "cluster.fabric.off_rail=nvlink"}),
             Lines{"/cluster/fabric/off_rail"});
   // Pods are read nowhere but in a clos fabric.
@@ -137,6 +137,43 @@ TEST(ClusterFabric, FaultsPointAtTheirKeys) {
   EXPECT_EQ(pointers({R"(perturbations=[{"kind": "slow_gpu", "ranks": [1], "factor": 2},
                 {"kind": "slow_link", "link": "n0.nic0>leaf9.0", "factor": 2}])"}),
             Lines{"/perturbations/1/link"});
+}
+
+/// Names are looked up wherever the cluster can be built: whatever else is at fault.
+TEST(ClusterFabric, NamesAreCheckedBesideOtherFaults) {
+  using Lines = std::vector<std::string>;
+  const std::string slow = R"(perturbations=[{"kind": "slow_link", "link": "zz", "factor": 2},
+                {"kind": "slow_link", "link": "n0.nic0>leaf0.0", "factor": 2},
+                {"kind": "slow_link", "link": "yy", "factor": 2}])";
+  const std::string links = R"(cluster.fabric.failed_links=["zzz", "n0.nic1>leaf0.1", "x"])";
+  const std::string nodes = "cluster.fabric.failed_nodes=[0, 7700, 7800]";
+  const Lines named = {"/cluster/fabric/failed_nodes/1",
+                       "/cluster/fabric/failed_nodes/2",
+                       "/cluster/fabric/failed_links/0",
+                       // node 0 has failed, and with it its links
+                       "/cluster/fabric/failed_links/1",
+                       "/cluster/fabric/failed_links/2",
+                       "/perturbations/0/link",
+                       "/perturbations/1/link",
+                       "/perturbations/2/link"};
+  EXPECT_EQ(pointers({slow, links, nodes}), named);
+  Lines more = named;
+  more.insert(more.begin(), "/training/global_batch_size");
+  EXPECT_EQ(pointers({slow, links, nodes, "training.global_batch_size=31"}), more);
+  // A key that changes nothing changes nothing; one that cannot be read leaves no cluster to ask.
+  more.front() = "/cluster/fabric/gpus_per_pod";
+  EXPECT_EQ(pointers({slow, links, nodes, "cluster.fabric.gpus_per_pod=64"}), more);
+  EXPECT_EQ(pointers({slow, links, nodes, "cluster.fabric.oversubscription=0.5"}),
+            Lines{"/cluster/fabric/oversubscription"});
+  EXPECT_EQ(pointers({slow, links, "cluster.topology=nope"}), Lines{"/cluster/topology"});
+  // What could not be read is at fault once.
+  EXPECT_EQ(pointers({R"(cluster.fabric.failed_links=[7, "x"])",
+                      "cluster.fabric.failed_nodes=[true]",
+                      R"(perturbations=[{"kind": "slow_link", "factor": 2}])"}),
+            (Lines{"/cluster/fabric/failed_links/0",
+                   "/cluster/fabric/failed_nodes/0",
+                   "/perturbations/0/link",
+                   "/cluster/fabric/failed_links/1"}));
 }
 
 /// Rank 1 has neighbours in its node on both sides of any list, and nobody on its rail.
