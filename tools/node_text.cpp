@@ -48,7 +48,9 @@ std::string links_text(const NodeDescription& node) {
     case Interconnect::kPartial:
       return "NVLink between some of the GPUs only, at least " + number + " links of each GPU";
     case Interconnect::kPcie:
-      return "no NVLink";
+      return node.looped == 0 ? "no NVLink"
+                              : "no NVLink between GPUs: the file leads those of " +
+                                    std::to_string(node.looped) + " back to themselves";
     case Interconnect::kNotTold:
       return "NVLinks are not told: the file lists slots only";
   }

@@ -6,7 +6,9 @@
 
 #include "foretrain/imports.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/wrapped.h"
 
+#include <cstdio>
 #include <filesystem>
 #include <utility>
 #include <variant>
@@ -111,18 +113,43 @@ int tell_node(const NodeDescription& node, const ImportRequest& request) {
   return write_output("-", request.dot ? node_dot(node, name) : node_text(node, name));
 }
 
+/// On standard error where the topology itself is on standard output.
+int tell_written(const WrittenTopology& topology, const std::string& target) {
+  std::string text = target == "-" ? "" : target + ": written\n";
+  for (const std::string& held : topology.holds) {
+    text += wrapped("  holds    ", held, 11, page_width());
+  }
+  for (const std::string& assumed : topology.assumed) {
+    text += wrapped("  assumed  ", assumed, 11, page_width());
+  }
+  if (target != "-") {
+    return write_output("-", text);
+  }
+  std::fputs(text.c_str(), stderr);
+  return kExitDone;
+}
+
 /// Writes a topology file beside which the import is named by its relative path.
 int write_topology(const Import& import, const ImportRequest& request) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path folder = fs::absolute(request.write_target, error).parent_path();
   const fs::path path = fs::absolute(request.name, error).lexically_relative(folder);
-  const Expected<std::string> text = write_imported_topology(
+  const Expected<WrittenTopology> topology = write_imported_topology(
       import, {stem_of(request.write_target), request.gpu, request.gpus_per_node, path.string()});
-  if (!text) {
-    return report_faults(text.error(), request.name, request.json_target);
+  if (!topology) {
+    return report_faults(topology.error(), request.name, request.json_target);
   }
-  return write_output(request.write_target, *text);
+  if (const int status = write_output(request.write_target, topology->text); status != kExitDone) {
+    return status;
+  }
+  if (!request.json_target.empty()) {
+    return write_json(request.json_target,
+                      {{"written", request.write_target},
+                       {"holds", topology->holds},
+                       {"assumed", topology->assumed}});
+  }
+  return tell_written(*topology, request.write_target);
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ struct FabricSummary {
   std::map<std::int64_t, std::int64_t> adapters_by_rate;  ///< bytes per second -> adapters
   std::map<std::int64_t, std::int64_t> cables_by_rate;
   std::map<std::int64_t, std::int64_t> hosts_by_adapters;  ///< adapters of a host -> hosts
+  std::int64_t usual_adapters = 0;  ///< of most hosts; the more where as many have fewer
 
   /// Adapters of these names hang on these switches, and nothing of another name does.
   struct Rail {

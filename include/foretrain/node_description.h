@@ -54,6 +54,7 @@ struct NodeDescription {
   /// NVLinks between two GPUs, by GPU and GPU; with a switch all of them are between each pair.
   std::vector<std::vector<std::int32_t>> nvlinks;
   std::int32_t domains = 0;  ///< of CPUs
+  std::int32_t looped = 0;   ///< GPUs with NVLinks to themselves, which are left out
 
   std::int32_t nics_in_use() const;  ///< nearest to at least one GPU
   /// The slowest of them, one direction; 0: not told.

@@ -62,6 +62,11 @@ void count(const DiscoveredFabric& fabric, FabricSummary& summary) {
       ++summary.adapters_by_rate[adapter.rate.bytes_per_second];
     }
   }
+  std::int64_t most = 0;
+  for (const auto& [adapters, hosts] : summary.hosts_by_adapters) {
+    summary.usual_adapters = hosts >= most ? adapters : summary.usual_adapters;
+    most = std::max(most, hosts);
+  }
 }
 
 /// Names and leaves that share anything belong together.
@@ -155,15 +160,12 @@ std::string hosts_where(const DiscoveredFabric& fabric, Rule rule) {
 
 void find_odd(const FabricDiscovery& discovery, FabricSummary& summary) {
   const DiscoveredFabric& fabric = discovery.fabric;
-  const auto usual =
-      std::max_element(summary.hosts_by_adapters.begin(),
-                       summary.hosts_by_adapters.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const std::int64_t usual = summary.usual_adapters;
   for (const auto& [adapters, hosts] : summary.hosts_by_adapters) {
-    if (adapters != usual->first) {
+    if (adapters != usual) {
       summary.odd.push_back(
           counted(hosts, "host has ", "hosts have ") + counted(adapters, "adapter", "adapters") +
-          ", most have " + std::to_string(usual->first) + ": " +
+          ", most have " + std::to_string(usual) + ": " +
           hosts_where(fabric, [wanted = adapters](const DiscoveredFabric::Host& host) {
             return static_cast<std::int64_t>(host.adapters.size()) == wanted;
           }));

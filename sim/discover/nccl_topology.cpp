@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace foretrain {
 namespace {
@@ -48,6 +49,7 @@ class NcclNode {
       return {};
     }
     connect();
+    node_.looped = static_cast<std::int32_t>(looped_.size());
     std::vector<std::vector<PciePath>> paths;
     for (const std::size_t gpu : gpus_) {
       paths.emplace_back();
@@ -200,6 +202,8 @@ class NcclNode {
     if (element.attribute("tclass").starts_with("0x0680")) {
       switched_ = true;
       node_.gpus[gpu].nvlinks = std::min(node_.gpus[gpu].nvlinks + *links, 64);
+    } else if (!target.empty() && target == node_.gpus[gpu].bus) {
+      looped_.insert(gpu);
     } else if (const auto peer = by_bus_.find(target); peer != by_bus_.end()) {
       node_.nvlinks[gpu][peer->second] = *links;
     } else if (element.attribute("tclass").starts_with("0x03")) {
@@ -237,6 +241,7 @@ class NcclNode {
   std::vector<std::size_t> nics_;
   std::map<std::size_t, std::int32_t> cpus_;
   std::map<std::string, std::size_t> by_bus_;
+  std::set<std::size_t> looped_;
   bool switched_ = false;
   bool details_ = false;  ///< there are <gpu> elements, as NCCL writes them itself
 };

@@ -31,13 +31,13 @@ std::optional<Import> import_of(JsonCursor& file, std::string_view key, const st
   return std::move(*import);
 }
 
-/// The commonest key of a count by value.
-std::int64_t commonest(const std::map<std::int64_t, std::int64_t>& counts) {
+/// The commonest rate of adapters.
+Bandwidth usual_rate(const std::map<std::int64_t, std::int64_t>& counts) {
   const auto most =
       std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
         return a.second < b.second;
       });
-  return most == counts.end() ? 0 : most->first;
+  return {most == counts.end() ? 0 : most->first};
 }
 
 int capability_told(const NodeDescription& node) {
@@ -95,9 +95,16 @@ ToldKeys node_values(const NodeDescription& node, int capability, TopologySpec& 
 
 ToldKeys fabric_values(const FabricDiscovery& discovery, TopologySpec& spec) {
   const FabricSummary summary = summarise(discovery);
-  spec.discovered = std::make_shared<const DiscoveredFabric>(discovery.fabric);
-  spec.nics_per_node = static_cast<int>(commonest(summary.hosts_by_adapters));
-  spec.nic_bandwidth = {commonest(summary.adapters_by_rate)};
+  DiscoveredFabric cluster = discovery.fabric;
+  const auto others = std::stable_partition(
+      cluster.hosts.begin(), cluster.hosts.end(), [&](const DiscoveredFabric::Host& host) {
+        return std::ssize(host.adapters) >= summary.usual_adapters;
+      });
+  cluster.others.assign(std::move_iterator(others), std::move_iterator(cluster.hosts.end()));
+  cluster.hosts.erase(others, cluster.hosts.end());
+  spec.discovered = std::make_shared<const DiscoveredFabric>(std::move(cluster));
+  spec.nics_per_node = static_cast<int>(summary.usual_adapters);
+  spec.nic_bandwidth = usual_rate(summary.adapters_by_rate);
   return {"nics_per_node", "nic_bandwidth"};
 }
 

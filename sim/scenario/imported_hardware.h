@@ -27,7 +27,8 @@ ToldKeys read_imported_hardware(JsonCursor& file,
 /// The values that a node tells, written into `spec`.
 ToldKeys node_values(const NodeDescription& node, int capability, TopologySpec& spec);
 
-/// The same of a fabric: NICs of most hosts, their usual rate.
+/// The same of a fabric: NICs of most hosts, their usual rate. Hosts with fewer than most are no
+/// nodes: managers and storage, or with an adapter down.
 ToldKeys fabric_values(const FabricDiscovery& discovery, TopologySpec& spec);
 
 }  // namespace foretrain

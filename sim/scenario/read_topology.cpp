@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <string_view>
+#include <variant>
 
 namespace foretrain {
 namespace {
@@ -266,6 +267,25 @@ void refuse_zeros(const TopologySpec& spec, std::vector<Diagnostic>& faults) {
   positive("/gpu/memory_efficiency", spec.gpu.memory_efficiency);
 }
 
+/// Why a file that is not JSON is no topology: it may be what one refers to.
+Faults no_topology(const std::string& path, const Faults& json) {
+  if (json.kind == FaultKind::kFile) {
+    return json;
+  }
+  const Expected<Import> import = read_import(path);
+  if (!import) {
+    return import.error();
+  }
+  const bool fabric = std::holds_alternative<FabricDiscovery>(*import);
+  if (!fabric && !std::holds_alternative<NodeDescription>(*import)) {
+    return json;
+  }
+  return {{{"",
+            std::string("the file lists a ") + (fabric ? "fabric" : "node") +
+                " and is no topology, which tells more",
+            "foretrain topology " + path + " --write FILE makes one of it"}}};
+}
+
 }  // namespace
 
 Expected<TopologySpec> read_topology(const std::string& name_or_path) {
@@ -275,7 +295,7 @@ Expected<TopologySpec> read_topology(const std::string& name_or_path) {
   }
   const Expected<JsonValue> text = read_json_file(file->path);
   if (!text) {
-    return tl::unexpected<Faults>(text.error());
+    return tl::unexpected<Faults>(no_topology(file->path, text.error()));
   }
   TopologySpec spec;
   spec.name = file->stem;
