@@ -167,7 +167,9 @@ std::string next_text(const TrainingJob& job,
     write.push_back("--write " + file);
     page += command_text(write, width);
   }
-  page += command_text({plan.runs ? "run" : "check", file}, width);
+  if (plan.runs) {
+    page += command_text({"run", file}, width);
+  }
   std::vector<std::string> estimate = {"estimate", file};
   append(estimate, typed.assumed);
   if (layout.recompute_layers >= 0) {  // raised by the simulation, not by the closed form
