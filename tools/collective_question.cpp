@@ -157,7 +157,7 @@ std::string CollectiveQuestion::limiting_link(const CollectiveCost& cost) const 
   if (cost.total() == Duration{}) {
     return "";
   }
-  return cost.across_limits ? shape.slowest_link_across : shape.slowest_link_inside;
+  return foretrain::limiting_link(kind, cost.across_limits, shape);
 }
 
 Expected<CollectiveKind> collective_kind(const std::string& op) {

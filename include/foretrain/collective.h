@@ -84,6 +84,9 @@ CollectiveCost forwarding_all_to_all(Bytes bytes,
                                      const GroupShape& group,
                                      const LinkModel& links);
 
+/// The id of the link that bounds a collective inside its nodes or between them.
+const std::string& limiting_link(CollectiveKind kind, bool across, const GroupShape& group);
+
 /// Bus bandwidth by the nccl-tests factors, bytes per second; 0 for zero time.
 double bus_bandwidth(CollectiveKind kind, Bytes bytes, std::int64_t ranks, Duration time);
 

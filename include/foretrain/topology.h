@@ -50,6 +50,7 @@ struct GroupShape {
   double forwarded_share = 0.0;
   std::string slowest_link_inside;  ///< link ids, for reports
   std::string slowest_link_across;
+  std::string slowest_link_all_pairs;  ///< between nodes, when every member talks to every other
   bool operator==(const GroupShape&) const = default;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
 
 /// Bisection bandwidth as a maximum flow between the two halves.

@@ -4,10 +4,17 @@
 #include <ostream>
 #include <sstream>
 
+#include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/graphviz.hpp>
 
 namespace foretrain {
 namespace {
+
+using DeviceGraph = boost::adjacency_list<boost::vecS,
+                                          boost::vecS,
+                                          boost::bidirectionalS,
+                                          boost::no_property,
+                                          std::int32_t>;  ///< an edge holds the index of its Link
 
 const char* shape_of(DeviceKind kind) {
   switch (kind) {

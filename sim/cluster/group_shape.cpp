@@ -141,7 +141,7 @@ std::vector<GroupShape> Topology::group_shapes(
   if (spreads_evenly(layout, graph_->routing)) {
     resources = std::make_unique<DomainResources>(layout);
   } else {
-    resources = std::make_unique<LinkResources>(*this);
+    resources = std::make_unique<LinkResources>(*this, graph_->router(), graph_->routing);
   }
   std::vector<GroupShape> shapes(groups.size());
   std::vector<GroupLoads> loads;
@@ -163,9 +163,11 @@ std::vector<GroupShape> Topology::group_shapes(
     const Share lane = share_of(loads[at].lanes, lanes, *resources);
     shapes[at].across = rounded(lane.rate);
     shapes[at].slowest_link_across = resources->link_id(lane.narrowest);
-    shapes[at].across_all_pairs = loads[at].pairs.empty()
-                                      ? Bandwidth{}
-                                      : rounded(share_of(loads[at].pairs, pairs, *resources).rate);
+    const Share pair = share_of(loads[at].pairs, pairs, *resources);
+    if (pair.narrowest >= 0) {
+      shapes[at].across_all_pairs = rounded(pair.rate);
+      shapes[at].slowest_link_all_pairs = resources->link_id(pair.narrowest);
+    }
   }
   if (!graph_->slow.empty()) {
     std::vector<std::vector<NodeMembers>> members;
@@ -174,7 +176,8 @@ std::vector<GroupShape> Topology::group_shapes(
       slow_down_inside(*this, members.back(), graph_->slow, shapes[at]);
     }
     if (spreads_evenly(layout, graph_->routing)) {
-      slow_down_across(*this, members, graph_->slow, shapes);
+      const LinkResources links(*this, graph_->router(), graph_->routing);
+      slow_down_across(*this, links, members, graph_->slow, shapes);
     }
   }
   return shapes;

@@ -25,7 +25,7 @@ struct RankFlow {
   double bytes = 0.0;
 };
 
-/// Pairs of one group whose routes are worth finding: beyond, all pairs count as a ring.
+/// Pairs of one group whose routes are worth finding one by one.
 constexpr std::size_t kMostPairs = 1 << 20;
 
 /// Rings that together use every NIC: in a node each member sends to the next; between nodes there

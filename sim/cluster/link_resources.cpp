@@ -33,16 +33,22 @@ void LinkResources::all_pairs(const std::vector<NodeMembers>& nodes,
   for (const NodeMembers& node : nodes) {
     size += node.ranks.size();
   }
-  if (size * size > kMostPairs) {
-    return;
-  }
-  for (const NodeMembers& here : nodes) {
-    for (const NodeMembers& there : nodes) {
-      for (const std::int64_t from : here.ranks) {
-        for (std::size_t to = 0; &here != &there && to < there.ranks.size(); ++to) {
-          lane(from, there.ranks[to], loads);
+  if (routing_ == Routing::kHashed && size * size <= kMostPairs) {
+    for (const NodeMembers& here : nodes) {
+      for (const NodeMembers& there : nodes) {
+        for (const std::int64_t from : here.ranks) {
+          for (std::size_t to = 0; &here != &there && to < there.ranks.size(); ++to) {
+            lane(from, there.ranks[to], loads);
+          }
         }
       }
+    }
+    return;
+  }
+  const std::vector<double> by_link = router_.all_pairs(nodes);
+  for (std::size_t link = 0; link < by_link.size(); ++link) {
+    if (by_link[link] > 0.0) {
+      loads.push_back({static_cast<std::int32_t>(link), by_link[link]});
     }
   }
 }

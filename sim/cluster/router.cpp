@@ -1,39 +1,15 @@
 #include "sim/cluster/router.h"
 
-#include "sim/cluster/topology_graph.h"
+#include "sim/cluster/wiring.h"
 
 #include <algorithm>
 #include <array>
-#include <limits>
-#include <mutex>
 
 #include <boost/graph/dijkstra_shortest_paths.hpp>
+#include <boost/range/iterator_range.hpp>
 
 namespace foretrain {
 namespace {
-
-constexpr std::int64_t kUnreached = std::numeric_limits<std::int64_t>::max();
-
-/// A cable between switches, as the switch graph's edges carry it.
-struct Edge {
-  std::int32_t link = 0;
-  std::int64_t latency = 0;  ///< ps
-};
-using SwitchGraph = boost::
-    adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, boost::no_property, Edge>;
-
-/// A cable's two links; -1: failed.
-struct Pair {
-  std::int32_t up = -1, down = -1;
-  bool works() const { return up >= 0 && down >= 0; }
-};
-
-/// A NIC that a GPU sends from or is reached at, with the links between the GPU and its switch.
-struct Doorway {
-  std::int32_t nic = 0;
-  std::size_t at = 0;                 ///< vertex of the switch
-  std::array<std::int32_t, 3> links;  ///< away from the GPU, or towards it; -1: none
-};
 
 /// A fixed hash of a flow and the device where it chooses: 64-bit finaliser of SplitMix64 (Steele,
 /// Lea and Flood 2014), so that choices at successive switches are independent.
@@ -64,35 +40,6 @@ void append(const Doorway& door, Links& links) {
 
 }  // namespace
 
-/// What is connected to what, and distances between switches as they are asked for.
-struct Router::Wiring {
-  Wiring(const ClusterLayout& of, const Drawing& drawn, Routing chosen);
-
-  /// To a switch from every other; the cables' directions are alike.
-  const std::vector<std::int64_t>& distances(std::size_t to) const;
-
-  const ClusterLayout& layout;
-  const Drawing& drawing;
-  Routing routing;
-  SwitchGraph graph;
-  std::vector<std::int64_t> vertex_of;             ///< by device; -1: no switch of the fabric
-  std::vector<Pair> to_hub;                        ///< by GPU, `up` away from it
-  std::vector<Pair> uplink;                        ///< by device, of NICs
-  std::vector<std::size_t> switch_of;              ///< by device, of NICs: a vertex
-  std::vector<std::vector<std::int32_t>> nics_of;  ///< by node, whether they work or not
-  struct Slot {
-    std::int32_t nic = 0;
-    Pair pcie;  ///< `up` towards the NIC
-  };
-  std::vector<std::vector<Slot>> slots;  ///< by GPU; behind PCIe by node
-
- private:
-  void wire_node(const Link& link, std::int32_t index);
-
-  mutable std::vector<std::once_flag> measured_;
-  mutable std::vector<std::vector<std::int64_t>> distance_;
-};
-
 Router::Wiring::Wiring(const ClusterLayout& of, const Drawing& drawn, Routing chosen)
     : layout(of), drawing(drawn), routing(chosen) {
   const std::size_t devices = drawing.devices.size();
@@ -110,20 +57,21 @@ Router::Wiring::Wiring(const ClusterLayout& of, const Drawing& drawn, Routing ch
       nics_of[at(drawing.devices[device].node)].push_back(static_cast<std::int32_t>(device));
     }
   }
-  graph = SwitchGraph(at(switches));
+  std::vector<std::pair<std::size_t, std::size_t>> ends;
+  std::vector<SwitchCable> cables;
   measured_ = std::vector<std::once_flag>(at(switches));
   distance_.resize(at(switches));
   for (std::size_t index = 0; index < drawing.links.size(); ++index) {
     const Link& link = drawing.links[index];
     if (link.kind == LinkKind::kFabric) {
-      boost::add_edge(at(vertex_of[at(link.from)]),
-                      at(vertex_of[at(link.to)]),
-                      Edge{static_cast<std::int32_t>(index), link.latency.count()},
-                      graph);
+      ends.emplace_back(at(vertex_of[at(link.from)]), at(vertex_of[at(link.to)]));
+      cables.push_back({static_cast<std::int32_t>(index), link.latency.count()});
     } else {
       wire_node(link, static_cast<std::int32_t>(index));
     }
   }
+  graph = SwitchGraph(
+      boost::edges_are_unsorted_multi_pass, ends.begin(), ends.end(), cables.begin(), at(switches));
 }
 
 void Router::Wiring::wire_node(const Link& link, std::int32_t index) {
@@ -154,7 +102,7 @@ const std::vector<std::int64_t>& Router::Wiring::distances(std::size_t to) const
     distance.assign(num_vertices(graph), kUnreached);
     boost::dijkstra_shortest_paths(graph,
                                    to,
-                                   boost::weight_map(get(&Edge::latency, graph))
+                                   boost::weight_map(get(&SwitchCable::latency, graph))
                                        .distance_map(boost::make_iterator_property_map(
                                            distance.begin(), get(boost::vertex_index, graph)))
                                        .distance_inf(kUnreached));
@@ -162,11 +110,39 @@ const std::vector<std::int64_t>& Router::Wiring::distances(std::size_t to) const
   return distance_[to];
 }
 
+std::vector<Doorway> Router::Wiring::doorways(std::int64_t gpu, bool out) const {
+  const bool pcie = layout.behind_pcie();
+  const CablePair& hub = to_hub[at(gpu)];
+  std::vector<Doorway> doors;
+  for (const Slot& slot : slots[at(pcie ? layout.node_of(gpu) : gpu)]) {
+    const CablePair& cable = uplink[at(slot.nic)];
+    if (!cable.works() || !slot.pcie.works() || (pcie && !hub.works())) {
+      continue;
+    }
+    const std::int32_t none = -1;
+    doors.push_back({slot.nic,
+                     switch_of[at(slot.nic)],
+                     out ? std::array{pcie ? hub.up : none, slot.pcie.up, cable.up}
+                         : std::array{cable.down, slot.pcie.down, pcie ? hub.down : none}});
+  }
+  return doors;
+}
+
+std::int64_t Router::Wiring::port(std::int64_t gpu) const {
+  const std::vector<std::int32_t>& nics = nics_of[at(layout.node_of(gpu))];
+  if (nics.empty()) {
+    return 0;
+  }
+  const std::int64_t gpus = layout.spec.gpus_per_node;
+  const std::int64_t own = gpu % gpus * static_cast<std::int64_t>(nics.size()) / gpus;
+  return drawing.port_of[at(nics[at(own)])];
+}
+
 /// One route being found.
 class Router::Search {
  public:
   Search(const Wiring& wiring, std::int64_t from, std::int64_t to)
-      : wiring_(wiring), layout_(wiring.layout), from_(from), to_(to), key_(port(to)) {}
+      : wiring_(wiring), layout_(wiring.layout), from_(from), to_(to), key_(wiring.port(to)) {}
 
   std::optional<Links> find() {
     if (from_ == to_) {
@@ -185,19 +161,7 @@ class Router::Search {
   bool relayed(std::int64_t node, std::int64_t rail_of, bool at_source);
   bool across(std::int64_t from, std::int64_t to);
   bool walk(std::size_t from, const std::vector<Doorway>& targets);
-  std::vector<Doorway> doorways(std::int64_t gpu, bool out) const;
   std::int64_t beyond(std::size_t from, const std::vector<Doorway>& targets) const;
-
-  /// The NIC a GPU counts as its own, on its switch: neighbours on a leaf take different spines.
-  std::int64_t port(std::int64_t gpu) const {
-    const std::vector<std::int32_t>& nics = wiring_.nics_of[at(layout_.node_of(gpu))];
-    if (nics.empty()) {
-      return 0;
-    }
-    const std::int64_t gpus = layout_.spec.gpus_per_node;
-    const std::int64_t own = gpu % gpus * static_cast<std::int64_t>(nics.size()) / gpus;
-    return wiring_.drawing.port_of[at(nics[at(own)])];
-  }
 
   std::size_t choose(std::size_t count, std::int64_t where) const {
     switch (wiring_.routing) {
@@ -229,25 +193,6 @@ bool Router::Search::inside(std::int64_t from, std::int64_t to) {
   return true;
 }
 
-/// Every working way between a GPU and a switch.
-std::vector<Doorway> Router::Search::doorways(std::int64_t gpu, bool out) const {
-  const bool pcie = layout_.behind_pcie();
-  const Pair& hub = wiring_.to_hub[at(gpu)];
-  std::vector<Doorway> doors;
-  for (const Wiring::Slot& slot : wiring_.slots[at(pcie ? layout_.node_of(gpu) : gpu)]) {
-    const Pair& uplink = wiring_.uplink[at(slot.nic)];
-    if (!uplink.works() || !slot.pcie.works() || (pcie && !hub.works())) {
-      continue;
-    }
-    const std::int32_t none = -1;
-    doors.push_back({slot.nic,
-                     wiring_.switch_of[at(slot.nic)],
-                     out ? std::array{pcie ? hub.up : none, slot.pcie.up, uplink.up}
-                         : std::array{uplink.down, slot.pcie.down, pcie ? hub.down : none}});
-  }
-  return doors;
-}
-
 std::int64_t Router::Search::beyond(std::size_t from, const std::vector<Doorway>& targets) const {
   std::int64_t least = kUnreached;
   for (const Doorway& target : targets) {
@@ -263,7 +208,7 @@ bool Router::Search::walk(std::size_t from, const std::vector<Doorway>& targets)
   for (std::int64_t left = beyond(here, targets); left > 0; left = beyond(here, targets)) {
     tight.clear();
     for (const auto edge : boost::make_iterator_range(out_edges(here, wiring_.graph))) {
-      const Edge& cable = wiring_.graph[edge];
+      const SwitchCable& cable = wiring_.graph[edge];
       const std::int64_t rest = beyond(target(edge, wiring_.graph), targets);
       if (rest != kUnreached && left == cable.latency + rest) {
         tight.emplace_back(cable.link, target(edge, wiring_.graph));
@@ -284,10 +229,10 @@ bool Router::Search::walk(std::size_t from, const std::vector<Doorway>& targets)
 }
 
 bool Router::Search::across(std::int64_t from, std::int64_t to) {
-  const std::vector<Doorway> targets = doorways(to, false);
+  const std::vector<Doorway> targets = wiring_.doorways(to, false);
   std::vector<Doorway> nearest;
   std::int64_t least = kUnreached;
-  for (const Doorway& door : doorways(from, true)) {
+  for (const Doorway& door : wiring_.doorways(from, true)) {
     const std::int64_t rest = beyond(door.at, targets);
     if (rest < least) {
       nearest.clear();

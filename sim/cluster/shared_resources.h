@@ -32,8 +32,7 @@ class SharedResources {
                         std::int64_t to,
                         std::vector<ResourceLoad>& loads) const = 0;
 
-  /// Adds what a byte from every member to every member of another node puts where. Nothing when
-  /// there are too many pairs to count.
+  /// Adds what a byte from every member to every member of another node puts where.
   virtual void all_pairs(const std::vector<NodeMembers>& nodes,
                          std::vector<ResourceLoad>& loads) const = 0;
 };
@@ -76,7 +75,8 @@ class DomainResources : public SharedResources {
 /// Every link for itself, along routes.
 class LinkResources : public SharedResources {
  public:
-  explicit LinkResources(const Topology& topology) : topology_(topology) {}
+  LinkResources(const Topology& topology, const Router& router, Routing routing)
+      : topology_(topology), router_(router), routing_(routing) {}
   std::int32_t count() const override;
   double capacity(std::int32_t resource) const override;
   std::string link_id(std::int32_t resource) const override;
@@ -88,6 +88,8 @@ class LinkResources : public SharedResources {
 
  private:
   const Topology& topology_;
+  const Router& router_;
+  Routing routing_;
 };
 
 /// What slowed links (id, factor) leave of a group's rate inside its nodes, and of the rates
@@ -98,6 +100,7 @@ void slow_down_inside(const Topology& topology,
                       const std::map<std::string, double>& slow,
                       GroupShape& shape);
 void slow_down_across(const Topology& topology,
+                      const LinkResources& resources,
                       const std::vector<std::vector<NodeMembers>>& groups,
                       const std::map<std::string, double>& slow,
                       std::vector<GroupShape>& shapes);

@@ -76,10 +76,10 @@ void slow_down_inside(const Topology& topology,
 }
 
 void slow_down_across(const Topology& topology,
+                      const LinkResources& resources,
                       const std::vector<std::vector<NodeMembers>>& groups,
                       const std::map<std::string, double>& slow,
                       std::vector<GroupShape>& shapes) {
-  const LinkResources resources(topology);
   const std::vector<Link> links(topology.links().begin(), topology.links().end());
   Slowing lanes(links, slow), pairs(links, slow);
   std::vector<std::vector<ResourceLoad>> lane_loads(groups.size()), pair_loads(groups.size());
@@ -103,6 +103,7 @@ void slow_down_across(const Topology& topology,
     const Slowing::Left pair = pairs.of(pair_loads[at]);
     if (pair.share < 1.0 && shapes[at].across_all_pairs.bytes_per_second > 0) {
       shapes[at].across_all_pairs = part_of(shapes[at].across_all_pairs, pair.share);
+      shapes[at].slowest_link_all_pairs = pair.link;
     }
   }
 }

@@ -10,16 +10,8 @@
 #include <string>
 #include <vector>
 
-#include <boost/graph/adjacency_list.hpp>
-
-/// The drawn cluster. Private to sim/cluster: no Boost type leaves this folder.
+/// The drawn cluster. Private to sim/cluster.
 namespace foretrain {
-
-using DeviceGraph = boost::adjacency_list<boost::vecS,
-                                          boost::vecS,
-                                          boost::bidirectionalS,
-                                          boost::no_property,
-                                          std::int32_t>;  ///< an edge holds the index of its Link
 
 struct Drawing {
   std::vector<Device> devices;

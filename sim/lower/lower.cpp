@@ -88,11 +88,8 @@ class SlowestGroup {
 
   void add_to(std::vector<NetworkFacts>& facts, const char* name, std::int64_t size) const {
     if (slowest_ != nullptr) {
-      const bool inside = slowest_->nodes == 1;
-      facts.push_back({name,
-                       size,
-                       !crosses_,
-                       inside ? slowest_->slowest_link_inside : slowest_->slowest_link_across});
+      const bool across = slowest_->nodes > 1;
+      facts.push_back({name, size, !crosses_, limiting_link(probe_, across, *slowest_)});
     }
   }
 

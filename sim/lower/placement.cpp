@@ -228,6 +228,7 @@ std::int32_t ShapeTable::index(const GroupShape& shape) {
     GroupShape unnamed = other;
     unnamed.slowest_link_inside = shape.slowest_link_inside;
     unnamed.slowest_link_across = shape.slowest_link_across;
+    unnamed.slowest_link_all_pairs = shape.slowest_link_all_pairs;
     return unnamed == shape;
   };
   const auto found = std::find_if(shapes_.begin(), shapes_.end(), same_costs);

@@ -120,6 +120,13 @@ TEST(CollectiveFailures, OnlyPairsThatTalkCount) {
             result(line)["time_s"]);
 }
 
+// Between eight pods at 1:7 all pairs wait for the pods' exits; a ring leaves each pod once.
+TEST(CollectiveLimits, AreOfThePatternThatCrossesThem) {
+  const std::string line = " --topology h100-roce-clos --bytes 1GiB --ranks 0-24575";
+  EXPECT_EQ(result("all_to_all" + line)["limiting_link"], "pod0.spine0>core0");
+  EXPECT_EQ(result("all_reduce" + line)["limiting_link"], "n0.nic0>leaf0.0");
+}
+
 // Ranks sit on the nodes that work, which keep their numbers: rank 8 is on node 2.
 TEST(CollectiveFailures, NodesArePassedOver) {
   const std::string line = "send_recv" + kHopper + "--bytes 1GB --ranks 8,0 ";

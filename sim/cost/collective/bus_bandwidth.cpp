@@ -20,6 +20,14 @@ std::string_view to_string(CollectiveKind kind) {
   return "";
 }
 
+const std::string& limiting_link(CollectiveKind kind, bool across, const GroupShape& group) {
+  if (!across) {
+    return group.slowest_link_inside;
+  }
+  return kind == CollectiveKind::kAllToAll ? group.slowest_link_all_pairs
+                                           : group.slowest_link_across;
+}
+
 double bus_bandwidth(CollectiveKind kind, Bytes bytes, std::int64_t ranks, Duration time) {
   if (time.count() <= 0 || ranks < 1) {
     return 0.0;
