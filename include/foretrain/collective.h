@@ -39,6 +39,7 @@ struct LinkModel {
   bool tuned = false;     ///< the fastest of the algorithms and protocols NCCL would consider
   double own_pass = 0.0;  ///< a ring's own first read and last write, in steps
   double nvls_efficiency = 0.0;     ///< of NVLink while the switch reduces; 0: it cannot
+  std::int64_t nvls_channels = 0;   ///< blocks that work on it side by side; 0: no pipeline to fill
   bool network_reduction = false;   ///< the switches between nodes reduce
   double low_latency_inside = 0.0;  ///< low-latency protocol, of the bulk rate; 0: there is none
   double low_latency_across = 0.0;

@@ -52,6 +52,29 @@ TEST(Collective, SendReceive) {
             microseconds(10'000 + 7));
 }
 
+// Rule: S (1 + 1/h) / B, two hops, and the start-up: 50 us, or 30 us and two loops of h x channels
+// x chunk where that is more. B = 1 GiB/ms. 8 ranks, 16 channels, 512 MiB in chunks of 64 KiB:
+// loops of 8 MiB, 7.8 us, change nothing. 72 ranks have 32 heads: at 1 GiB and 64 KiB loops of 32
+// MiB, 31.25 us; at 128 MiB and 32 KiB half of that; at 4 GiB and 128 KiB twice.
+TEST(Collective, NvlsFillsItsLoops) {
+  LinkModel links;
+  links.algorithm = "nvls";
+  links.nvls_efficiency = links.low_latency_inside = 1.0;
+  links.nvls_channels = 16;
+  links.fixed = microseconds(50);
+  links.low_latency_fixed = microseconds(30);
+  const auto time = [&](std::int64_t ranks, std::int64_t mebi) {
+    GroupShape group = group_of(1, ranks);
+    group.inside = {(std::int64_t{1} << 30) * 1000};
+    return time_of(CollectiveKind::kAllReduce, Bytes{mebi << 20}, group, links);
+  };
+  const auto nano = [](std::int64_t count) { return std::chrono::nanoseconds(count); };
+  EXPECT_EQ(time(8, 512), nano(562'500 + 50'000 + 4'000));
+  EXPECT_EQ(time(72, 1024), nano(1'031'250 + 30'000 + 62'500 + 4'000));
+  EXPECT_EQ(time(72, 128), nano(128'906 + 30'000 + 31'250 + 4'000) + Duration{250});
+  EXPECT_EQ(time(72, 4096), nano(4'125'000 + 30'000 + 125'000 + 4'000));
+}
+
 // Rule: one member per node rings over the NICs. N = 4, S = 400 MB at 10 GB/s: 3/4 * 40 ms.
 TEST(Collective, RingOverNics) {
   const CollectiveCost cost =

@@ -16,6 +16,9 @@ CollectiveCost hierarchical_cost(CollectiveKind kind, Bytes bytes, const GroupWi
 /// NCCL's double binary tree between nodes, a chain inside them; also a broadcast.
 CollectiveCost tree_cost(CollectiveKind kind, Bytes bytes, const GroupWire& wire);
 
+/// What a node's lanes take to send the payloads of a double binary tree.
+Duration tree_exit_time(Bytes bytes, const GroupWire& wire);
+
 /// The NVLink switch adds up and multiplies (NVLS), in one node.
 CollectiveCost nvls_cost(CollectiveKind kind, Bytes bytes, const GroupWire& wire);
 

@@ -8,6 +8,12 @@ namespace {
 /// (stas00/ml-engineering).
 constexpr double kOwnPass = 0.25;
 
+/// Blocks of NCCL's NVLS kernels (2.25, nvls.cc): 16 from Hopper, 32 from Blackwell on, whose
+/// tensor cores are the first with NVFP4.
+std::int64_t nvls_channels(const GpuSpec& gpu) {
+  return gpu.nvfp4_dense.flops_per_second > 0 ? 32 : 16;
+}
+
 }  // namespace
 
 LinkModel link_model(const TopologySpec& hardware) {
@@ -21,6 +27,7 @@ LinkModel link_model(const TopologySpec& hardware) {
   links.phase_overlap = hardware.collective_phase_overlap;
   links.own_pass = kOwnPass;
   links.nvls_efficiency = hardware.nvls_efficiency;
+  links.nvls_channels = nvls_channels(hardware.gpu);
   links.network_reduction = hardware.network_reduction;
   links.low_latency_inside = hardware.low_latency_efficiency;
   links.low_latency_across = hardware.low_latency_nic_efficiency;

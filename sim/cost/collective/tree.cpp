@@ -20,6 +20,10 @@ CollectiveCost broadcast_tree(Bytes bytes, const GroupWire& wire) {
 
 }  // namespace
 
+Duration tree_exit_time(Bytes bytes, const GroupWire& wire) {
+  return share_time(bytes, payloads_sent(wire), wire.lanes, wire.across);
+}
+
 /// log2 N hops up and down instead of N - 1 around, for the whole payload instead of (n-1)/n of it.
 CollectiveCost tree_cost(CollectiveKind kind, Bytes bytes, const GroupWire& wire) {
   if (kind == CollectiveKind::kBroadcast) {
@@ -27,27 +31,9 @@ CollectiveCost tree_cost(CollectiveKind kind, Bytes bytes, const GroupWire& wire
   }
   CollectiveCost cost;
   cost.inside = share_time(bytes, 2 * (wire.k - 1), wire.k, wire.inside);
-  cost.across = share_time(bytes, payloads_sent(wire), wire.lanes, wire.across);
+  cost.across = tree_exit_time(bytes, wire);
   cost.latency = 2 * ((wire.k - 1) * wire.inside_hop + tree_depth(wire.nodes) * wire.across_hop);
   cost.sent_bytes = share_bytes(bytes, 2 * (wire.n - 1), wire.n);
-  overlap_phases(cost, wire.phase_overlap);
-  return cost;
-}
-
-/// Each GPU lets the switch read all of its buffer, S, and writes back the sum of its share, S/n:
-/// H200 reaches .69 of that on 5 to 8 GPUs alike, B200 .60 on 6 to 8 (stas00/ml-engineering).
-CollectiveCost nvls_cost(CollectiveKind /*kind*/, Bytes bytes, const GroupWire& wire) {
-  CollectiveCost cost;
-  cost.inside = share_time(bytes, wire.k + 1, wire.k, wire.in_switch);
-  cost.latency = 2 * wire.inside_hop;
-  cost.sent_bytes = share_bytes(bytes, wire.k + 1, wire.k);
-  return cost;
-}
-
-CollectiveCost nvls_tree_cost(CollectiveKind kind, Bytes bytes, const GroupWire& wire) {
-  CollectiveCost cost = nvls_cost(kind, bytes, wire);
-  cost.across = share_time(bytes, payloads_sent(wire), wire.lanes, wire.across);
-  cost.latency += 2 * tree_depth(wire.nodes) * wire.across_hop;
   overlap_phases(cost, wire.phase_overlap);
   return cost;
 }

@@ -34,10 +34,12 @@ GroupWire wire_of(const GroupShape& group, const LinkModel& links, WireProtocol 
   wire.inside_hop = quick ? links.low_latency_step : links.inside_hop + own_inside;
   wire.across_hop = (quick ? links.low_latency_hop : links.across_hop) + own_across;
   wire.start = quick ? links.low_latency_fixed : links.fixed;
+  wire.quick_start = links.low_latency_inside > 0 ? links.low_latency_fixed : links.fixed;
   wire.phase_overlap = links.phase_overlap;
   wire.own_pass = links.own_pass;
   wire.forwarded_share = group.forwarded_share;
   wire.network_reduction = links.network_reduction;
+  wire.nvls_channels = links.nvls_channels;
   return wire;
 }
 

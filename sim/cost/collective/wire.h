@@ -13,10 +13,12 @@ struct GroupWire {
   Bandwidth inside, across, across_all_pairs;
   Bandwidth in_switch;  ///< inside, while the NVLink switch reduces
   Duration inside_hop, across_hop, start;
+  Duration quick_start;  ///< of the low-latency protocol, whatever the protocol
   double phase_overlap;
   double own_pass;
   double forwarded_share;
   bool network_reduction;
+  std::int64_t nvls_channels;
 };
 
 /// How a library moves bytes: NCCL's Simple is `bulk`, its LL128 `low latency`.
