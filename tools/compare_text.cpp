@@ -9,15 +9,13 @@
 namespace foretrain {
 namespace {
 
-using Row = ComparedRow;
-
 struct CompareColumn {
   std::string heading;
-  std::function<std::string(const Row&)> cell;
+  std::function<std::string(const ComparedRow&)> cell;
   bool right = true;
 };
 
-std::string memory_cell(const Row& row) {
+std::string memory_cell(const ComparedRow& row) {
   const StepReport& report = row.simulation->report;
   return human_bytes(report.memory_peak) +
          (report.stages.size() > 1 ? " stage " + std::to_string(report.memory_peak_stage) : "");
@@ -39,9 +37,9 @@ std::string split_text(const std::vector<std::int64_t>& layers) {
 }
 
 /// The splits that were chosen and are not the scenario's own.
-std::string chosen_splits(const std::vector<Row>& rows) {
+std::string chosen_splits(const std::vector<ComparedRow>& rows) {
   std::string text;
-  for (const Row& row : rows) {
+  for (const ComparedRow& row : rows) {
     const bool stated =
         std::any_of(row.settings.begin(), row.settings.end(), [](const std::string& setting) {
           return setting.starts_with("parallelism.layers_per_stage=");
@@ -56,13 +54,14 @@ std::string chosen_splits(const std::vector<Row>& rows) {
 
 std::vector<CompareColumn> columns_of() {
   const auto of = [](auto figure) {
-    return [figure](const Row& row) { return figure(row.simulation->report); };
+    return [figure](const ComparedRow& row) { return figure(row.simulation->report); };
   };
   std::vector<CompareColumn> columns = {
       {"step", of([](const StepReport& r) { return human_time(r.step_time); })},
       {"MFU", of([](const StepReport& r) { return percent(r.mfu); })},
       {"bubble", of([](const StepReport& r) { return percent(figures_of(r).bubble_share); })},
-      {"span", [](const Row& row) { return row.span_share ? percent(*row.span_share) : "-"; }},
+      {"span",
+       [](const ComparedRow& row) { return row.span_share ? percent(*row.span_share) : "-"; }},
       {"exposed comm",
        of([](const StepReport& r) { return human_time(figures_of(r).exposed_comm); })},
       {"peak memory", memory_cell, false},
@@ -71,10 +70,11 @@ std::vector<CompareColumn> columns_of() {
 }
 
 /// The table's cells of one column, its heading first.
-std::vector<std::string> cells_of(const CompareColumn& column, const std::vector<Row>& rows) {
+std::vector<std::string> cells_of(const CompareColumn& column,
+                                  const std::vector<ComparedRow>& rows) {
   std::vector<std::string> cells = {column.heading};
   int width = display_width(column.heading);
-  for (const Row& row : rows) {
+  for (const ComparedRow& row : rows) {
     cells.push_back(ended(row) ? column.cell(row) : "");
     width = std::max(width, display_width(cells.back()));
   }
@@ -89,7 +89,7 @@ std::string trimmed(const std::string& text) {
 }
 
 /// What stands in a row that has no figures.
-std::string words_of(const Row& row) {
+std::string words_of(const ComparedRow& row) {
   if (!row.simulation) {
     if (row.faults.list.empty()) {
       return "refused";
@@ -107,16 +107,16 @@ std::string words_of(const Row& row) {
   return "deadlock: rank " + line.rank + " at " + line.task + " waits for " + line.waiting_for;
 }
 
-int label_width(const std::vector<Row>& rows) {
+int label_width(const std::vector<ComparedRow>& rows) {
   int width = 0;
-  for (const Row& row : rows) {
+  for (const ComparedRow& row : rows) {
     width = std::max(width, display_width(row.label));
   }
   return width;
 }
 
 /// The heading and every row's figures, behind so many columns.
-std::vector<std::string> figures(const std::vector<Row>& rows, int indent, int gap) {
+std::vector<std::string> figures(const std::vector<ComparedRow>& rows, int indent, int gap) {
   std::vector<std::string> lines(rows.size() + 1, pad("", indent));
   for (const CompareColumn& column : columns_of()) {
     const std::vector<std::string> cells = cells_of(column, rows);
@@ -137,10 +137,10 @@ std::string mark_of(int line, int width) {
   return "";
 }
 
-std::string table(const std::vector<Row>& rows, int width) {
+std::string table(const std::vector<ComparedRow>& rows, int width) {
   constexpr int kMark = 2;
   constexpr int kIndent = 2;
-  const Row* const best = fastest(rows);
+  const ComparedRow* const best = fastest(rows);
   const int label = label_width(rows);
   std::vector<std::string> lines = figures(rows, kIndent + label, 2);
   if (display_width(lines.front()) + kMark > width) {
@@ -153,7 +153,7 @@ std::string table(const std::vector<Row>& rows, int width) {
   const std::string mark = mark_of(display_width(lines.front()), width);
   std::string text = trimmed(lines.front()) + "\n";
   for (std::size_t at = 0; at < rows.size(); ++at) {
-    const Row& row = rows[at];
+    const ComparedRow& row = rows[at];
     const std::string first = pad("", kIndent) + row.label;
     if (!ended(row)) {
       const int hang = apart ? 2 * kIndent : kIndent + label + 2;
@@ -169,9 +169,9 @@ std::string table(const std::vector<Row>& rows, int width) {
 }
 
 /// What all rows share, in two lines; nothing where they are of different scenarios.
-std::string header(const std::vector<Row>& rows, int width) {
-  const Row* first = nullptr;
-  for (const Row& row : rows) {
+std::string header(const std::vector<ComparedRow>& rows, int width) {
+  const ComparedRow* first = nullptr;
+  for (const ComparedRow& row : rows) {
     if (!row.scenario) {
       continue;
     }
@@ -201,7 +201,7 @@ std::string header(const std::vector<Row>& rows, int width) {
 
 }  // namespace
 
-std::string compare_text(const std::vector<Row>& rows, const ComparePage& page) {
+std::string compare_text(const std::vector<ComparedRow>& rows, const ComparePage& page) {
   constexpr int kLabel = 8;
   std::string text = header(rows, page.width) + table(rows, page.width) + "\n";
   const auto add = [&](const std::string& label, const std::string& words) {

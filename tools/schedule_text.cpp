@@ -10,7 +10,7 @@ namespace foretrain {
 namespace {
 
 constexpr std::size_t kMostValues = 12;
-constexpr int kLabel = 13;  // columns of the words on the left
+constexpr int kLabelWidth = 13;  // columns of the words on the left
 
 /// "9 on every rank", or one value per rank, the middle of a long list left out.
 template <typename Value, typename Print>
@@ -137,7 +137,7 @@ std::string notes(const Schedule& schedule, const TypedCosts& costs, int width) 
   }
   std::string all;
   for (const std::string& text : texts) {
-    all += wrapped(pad("note", kLabel), text, kLabel, width);
+    all += wrapped(pad("note", kLabelWidth), text, kLabelWidth, width);
   }
   return all;
 }
@@ -169,7 +169,7 @@ std::string figures(const Schedule& schedule,
   const auto time = [&](Duration duration) { return costs.printed(duration); };
   const auto count = [](std::int32_t value) { return std::to_string(value); };
   const auto line = [&](const char* name, const std::string& text) {
-    return wrapped(pad(name, kLabel), text, kLabel, width);
+    return wrapped(pad(name, kLabelWidth), text, kLabelWidth, width);
   };
   std::string text = line("makespan", time(timing.makespan));
   text += line("busy", per_rank(timing.busy, time));

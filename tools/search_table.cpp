@@ -12,19 +12,17 @@
 namespace foretrain {
 namespace {
 
-using Row = RankedLayout;
-
 struct SearchColumn {
   std::string group;  ///< stands above the first of its columns
   std::string heading;
-  std::function<std::string(const Row&)> cell;
+  std::function<std::string(const RankedLayout&)> cell;
   bool only_if_unusual = false;  ///< left out where every row has the default's text
   int leaves = 0;                ///< where the page is too narrow, the lowest above 0 first
 };
 
 template <typename Cell>
-std::function<std::string(const Row&)> of_simulation(const Cell& cell) {
-  return [cell](const Row& row) { return row.simulated ? cell(*row.simulated) : "-"; };
+std::function<std::string(const RankedLayout&)> of_simulation(const Cell& cell) {
+  return [cell](const RankedLayout& row) { return row.simulated ? cell(*row.simulated) : "-"; };
 }
 
 std::string verdict(const SimulatedLayout& simulated) {
@@ -36,7 +34,7 @@ void add_layout(std::vector<SearchColumn>& columns) {
     columns.push_back(
         {"",
          name,
-         [member](const Row& row) { return std::to_string(row.estimate.layout.*member); },
+         [member](const RankedLayout& row) { return std::to_string(row.estimate.layout.*member); },
          leaves > 0,
          leaves});
   };
@@ -49,32 +47,37 @@ void add_layout(std::vector<SearchColumn>& columns) {
   degree("micro-batch", &Layout::micro_batch_size, 4);
   columns.push_back({"",
                      "sharding",
-                     [](const Row& row) {
+                     [](const RankedLayout& row) {
                        static constexpr const char* kNames[] = {"none", "zero1", "zero2", "zero3"};
                        return std::string(
                            kNames[static_cast<std::size_t>(row.estimate.layout.sharding)]);
                      },
                      true,
                      3});
+  columns.push_back({"",
+                     "schedule",
+                     [](const RankedLayout& row) { return row.estimate.layout.schedule; },
+                     true,
+                     2});
   columns.push_back(
-      {"", "schedule", [](const Row& row) { return row.estimate.layout.schedule; }, true, 2});
-  columns.push_back(
-      {"", "order", [](const Row& row) { return row.estimate.layout.order; }, true, 1});
+      {"", "order", [](const RankedLayout& row) { return row.estimate.layout.order; }, true, 1});
 }
 
 void add_estimate(bool simulated, std::vector<SearchColumn>& columns) {
   const char* const group = "closed form";
   if (simulated) {
     columns.push_back(
-        {group, "rank", [](const Row& row) { return with_commas(row.closed_form_rank); }});
+        {group, "rank", [](const RankedLayout& row) { return with_commas(row.closed_form_rank); }});
   }
-  columns.push_back({group, "MFU", [](const Row& row) { return percent(row.estimate.mfu); }});
   columns.push_back(
-      {group, "step", [](const Row& row) { return seconds_text(row.estimate.step_time_s); }});
-  columns.push_back({group, "memory", [](const Row& row) {
+      {group, "MFU", [](const RankedLayout& row) { return percent(row.estimate.mfu); }});
+  columns.push_back({group, "step", [](const RankedLayout& row) {
+                       return seconds_text(row.estimate.step_time_s);
+                     }});
+  columns.push_back({group, "memory", [](const RankedLayout& row) {
                        return gigabytes_text(row.estimate.memory.total());
                      }});
-  columns.push_back({group, "left", [](const Row& row) {
+  columns.push_back({group, "left", [](const RankedLayout& row) {
                        return gigabytes_text(row.estimate.memory_limit -
                                              row.estimate.memory.total());
                      }});
@@ -95,7 +98,7 @@ void add_simulation(std::vector<SearchColumn>& columns) {
 
 std::vector<SearchColumn> columns_of(bool simulated) {
   std::vector<SearchColumn> columns;
-  columns.push_back({"", "rank", [](const Row& row) { return with_commas(row.rank); }});
+  columns.push_back({"", "rank", [](const RankedLayout& row) { return with_commas(row.rank); }});
   add_layout(columns);
   add_estimate(simulated, columns);
   if (simulated) {
@@ -104,11 +107,12 @@ std::vector<SearchColumn> columns_of(bool simulated) {
   return columns;
 }
 
-bool is_shown(const SearchColumn& column, const std::vector<const Row*>& rows) {
-  const std::string usual = column.cell(Row{});
-  return !column.only_if_unusual || std::any_of(rows.begin(), rows.end(), [&](const Row* row) {
-    return column.cell(*row) != usual;
-  });
+bool is_shown(const SearchColumn& column, const std::vector<const RankedLayout*>& rows) {
+  const std::string usual = column.cell(RankedLayout{});
+  return !column.only_if_unusual ||
+         std::any_of(rows.begin(), rows.end(), [&](const RankedLayout* row) {
+           return column.cell(*row) != usual;
+         });
 }
 
 /// Columns of space between columns, and before a group of them.
@@ -118,14 +122,14 @@ struct TableGaps {
 
 /// A group begins with its name above.
 std::vector<std::string> lines_of(const std::vector<SearchColumn>& columns,
-                                  const std::vector<const Row*>& rows,
+                                  const std::vector<const RankedLayout*>& rows,
                                   TableGaps gaps) {
   std::vector<std::string> lines(rows.size() + 2);
   std::string group;
   for (const SearchColumn& column : columns) {
     std::vector<std::string> cells = {column.heading};
     int width = display_width(column.heading);
-    for (const Row* row : rows) {
+    for (const RankedLayout* row : rows) {
       cells.push_back(column.cell(*row));
       width = std::max(width, display_width(cells.back()));
     }
@@ -145,7 +149,7 @@ std::vector<std::string> lines_of(const std::vector<SearchColumn>& columns,
 
 /// The table as wide as it may be, or as narrow as it can.
 std::vector<std::string> fitted(const std::vector<SearchColumn>& columns,
-                                const std::vector<const Row*>& rows,
+                                const std::vector<const RankedLayout*>& rows,
                                 int width) {
   std::vector<std::string> lines;
   for (const TableGaps gaps :
@@ -175,16 +179,18 @@ std::optional<SearchColumn> take_out(std::vector<SearchColumn>& columns) {
 }
 
 /// What the columns that left would say: once where every row says the same.
-std::string below(const std::vector<SearchColumn>& left, const std::vector<const Row*>& rows) {
+std::string below(const std::vector<SearchColumn>& left,
+                  const std::vector<const RankedLayout*>& rows) {
   std::string of_all;
   std::vector<std::string> of_row(rows.size());
-  const auto add = [](const SearchColumn& column, const Row& row, std::string& text) {
+  const auto add = [](const SearchColumn& column, const RankedLayout& row, std::string& text) {
     text += (text.empty() ? "" : " · ") + column.heading + " " + column.cell(row);
   };
   for (const SearchColumn& column : left) {
     const std::string one = column.cell(*rows.front());
-    if (std::all_of(
-            rows.begin(), rows.end(), [&](const Row* row) { return column.cell(*row) == one; })) {
+    if (std::all_of(rows.begin(), rows.end(), [&](const RankedLayout* row) {
+          return column.cell(*row) == one;
+        })) {
       add(column, *rows.front(), of_all);
       continue;
     }

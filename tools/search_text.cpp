@@ -14,13 +14,13 @@
 namespace foretrain {
 namespace {
 
-constexpr int kLabel = 11;
+constexpr int kReasonWidth = 11;
 
 /// A labelled paragraph, all but the label indented.
 std::string paragraph(const std::string& label,
                       const std::string& text,
                       int width,
-                      int indent = kLabel) {
+                      int indent = kReasonWidth) {
   return wrapped(pad(label, indent), text, indent, width);
 }
 
@@ -167,12 +167,12 @@ std::string left_out_block(const SearchResult& result, int width) {
   }
   std::string text;
   for (const Exclusion& exclusion : result.exclusions) {
-    const std::string label = pad(text.empty() ? "left out" : "", kLabel) +
+    const std::string label = pad(text.empty() ? "left out" : "", kReasonWidth) +
                               pad(with_commas(exclusion.layouts), digits, true) + "  ";
     text += paragraph(label,
                       exclusion.rule + (exclusion.way_out.empty() ? "" : "; " + exclusion.way_out),
                       width,
-                      kLabel + digits + 2);
+                      kReasonWidth + digits + 2);
   }
   return text;
 }
@@ -237,7 +237,7 @@ std::string search_text(const TrainingJob& job,
     text += smallest_block(job, options, result, width);
   }
   text += assumed_block(options, width);
-  return text + pad("next", kLabel) + page.next + "\n";  // one line, to be copied
+  return text + pad("next", kReasonWidth) + page.next + "\n";  // one line, to be copied
 }
 
 }  // namespace foretrain

@@ -25,7 +25,7 @@ std::string count_of(const std::string& noun, std::int64_t count) {
   return with_commas(count) + " " + plural(noun, count);
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string dotted(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) {
     text += (text.empty() ? "" : " · ") + word;
@@ -95,16 +95,16 @@ struct TextCell {
 };
 constexpr int kErrorColumn = 8;
 const std::vector<TextCell>& group_columns() {
-  static const std::vector<TextCell> kColumns = {{"source", 20, false},
-                                                 {"GPU", 12, false},
-                                                 {"precision", 11, false},
-                                                 {"n", 4, true},
-                                                 {"MAPE", kErrorColumn, true},
-                                                 {"median", kErrorColumn, true},
-                                                 {"bias", kErrorColumn, true},
-                                                 {"tau", 6, true},
-                                                 {"regret", kErrorColumn, true}};
-  return kColumns;
+  static const std::vector<TextCell> kPageColumns = {{"source", 20, false},
+                                                     {"GPU", 12, false},
+                                                     {"precision", 11, false},
+                                                     {"n", 4, true},
+                                                     {"MAPE", kErrorColumn, true},
+                                                     {"median", kErrorColumn, true},
+                                                     {"bias", kErrorColumn, true},
+                                                     {"tau", 6, true},
+                                                     {"regret", kErrorColumn, true}};
+  return kPageColumns;
 }
 
 std::string table_row(const std::vector<std::string>& cells) {
@@ -181,7 +181,7 @@ std::string worst(const ValidationResult& result, int width) {
     const std::string margin(kMargin, ' ');
     text += wrapped(margin, row.layout, kMargin, width);
     if (!row.assumed.empty()) {
-      text += wrapped(margin + "assumed ", joined(row.assumed), kMargin, width);
+      text += wrapped(margin + "assumed ", dotted(row.assumed), kMargin, width);
     }
   }
   return text;
@@ -205,7 +205,7 @@ std::string details_of(SkipReason reason, const ValidationResult& result) {
     words.push_back(sorted[i].first +
                     (sorted.size() > 1 ? " (" + with_commas(sorted[i].second) + ")" : ""));
   }
-  return joined(words) + (sorted.size() > kShown ? " · ..." : "");
+  return dotted(words) + (sorted.size() > kShown ? " · ..." : "");
 }
 
 std::string reasons(const ValidationResult& result, int width) {

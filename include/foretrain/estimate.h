@@ -84,6 +84,7 @@ struct Layout {
   std::string schedule = "1f1b";         ///< its bubble and what it keeps in flight
   std::int64_t slices = 1;               ///< seq1f1b: of a micro-batch
   std::string order = "tp-cp-ep-dp-pp";  ///< decides which groups leave the node
+  std::int64_t gpus() const { return tp * cp * pp * dp; }
   bool operator==(const Layout&) const = default;
 };
 

@@ -1,3 +1,4 @@
+#include "sim/base/real.h"
 #include "sim/cluster/shared_resources.h"
 
 #include <algorithm>
@@ -5,10 +6,6 @@
 
 namespace foretrain {
 namespace {
-
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
 
 std::int64_t size_of(const NodeMembers& node) {
   return static_cast<std::int64_t>(node.ranks.size());

@@ -1,5 +1,6 @@
 // The additive rules (MODEL 10.3): the time of one micro-batch on the slowest stage, times the
 // micro-batches, plus fill and drain, plus what is left of the data-parallel traffic.
+#include "sim/base/real.h"
 #include "sim/estimate/sizes.h"
 
 #include <algorithm>
@@ -7,10 +8,6 @@
 
 namespace foretrain {
 namespace {
-
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
 
 /// Recomputed layers of the fullest stage: none, and one more until states and activations fit.
 void fit_memory(const Estimator::Sizes& sizes,

@@ -1,15 +1,12 @@
 #include "foretrain/model.h"
 #include "foretrain/schedule.h"
+#include "sim/base/real.h"
 #include "sim/estimate/sizes.h"
 
 #include <algorithm>
 
 namespace foretrain {
 namespace {
-
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
 
 /// Mean width of a row of K and of V, as the ring passes them.
 double key_value_width(const ModelConfig& model) {

@@ -2,16 +2,13 @@
 
 #include "foretrain/schedule.h"
 #include "sim/base/check.h"
+#include "sim/base/real.h"
 
 #include <algorithm>
 #include <optional>
 
 namespace foretrain {
 namespace {
-
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
 
 ScheduleSize size_of(const Layout& layout, std::int64_t micro_batches) {
   ScheduleSize size;

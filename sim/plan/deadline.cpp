@@ -9,10 +9,6 @@
 namespace foretrain {
 namespace {
 
-std::int64_t gpus_of(const Layout& layout) {
-  return layout.tp * layout.cp * layout.pp * layout.dp;
-}
-
 /// The most GPUs that are looked at.
 std::int64_t most_gpus(const Board& board) {
   const std::int64_t offered = board.job.hardware.max_gpus;
@@ -60,7 +56,7 @@ std::string shared_text(const Board& board, double whole, TrainingTime& time) {
   time.deadline_layout = smallest_that_fits(board.job, axes, board.given, most, gpus);
   if (time.deadline_layout) {
     const Estimate& estimate = *time.deadline_layout;
-    const std::int64_t shared = gpus_of(estimate.layout);
+    const std::int64_t shared = estimate.layout.gpus();
     return (shared == gpus ? "so many share " : "the fewest from there on that share ") + batch +
            (shared == gpus ? " as " : " are " + count_text(shared, "GPU") + ", as ") +
            degrees_text(estimate.layout) + ": MFU there is " + percent(estimate.mfu) +

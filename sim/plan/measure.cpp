@@ -193,11 +193,11 @@ void explain_nothing_fits(Board& board) {
   if (plan.smallest && !board.refused.empty()) {
     const Layout& layout = plan.smallest->layout;
     step.arithmetic.push_back("simulated on more GPUs: " + degrees_text(layout) + " fits");
-    step.decision += "; " + count_text(layout.tp * layout.cp * layout.pp * layout.dp, "GPU") +
-                     " hold this model, sequence and batch";
+    step.decision +=
+        "; " + count_text(layout.gpus(), "GPU") + " hold this model, sequence and batch";
   } else if (plan.smallest && rule.empty()) {
     const Layout& layout = plan.smallest->layout;
-    const std::int64_t gpus = layout.tp * layout.cp * layout.pp * layout.dp;
+    const std::int64_t gpus = layout.gpus();
     step.arithmetic.push_back("smallest: " + degrees_text(layout) + " takes " +
                               size_text(plan.smallest->memory.total()) + " a GPU on " +
                               count_text(gpus, "GPU"));

@@ -1,5 +1,6 @@
 // Whether the layout still fits once logits, buffers and context are counted; if not, which does.
 #include "sim/base/format.h"
+#include "sim/base/real.h"
 #include "sim/plan/board.h"
 #include "sim/plan/figures.h"
 
@@ -15,10 +16,6 @@ constexpr int kTriesOfRoomiest = 5;
 
 bool works(const SimulatedLayout& run) {
   return !run.deadlock && run.fits != Fit::kNo;
-}
-
-double real(std::int64_t value) {
-  return static_cast<double>(value);
 }
 
 /// "84.82 GB + 1.5 GB = 86.3 GB of 85.52 GB": the peak, and what the device needs beside it.
@@ -161,7 +158,7 @@ std::optional<Estimate> larger_cluster(const Board& board, const SimulatedLayout
   Layout layout = larger->layout;
   layout.recompute_layers = larger->recompute_layers;
   TrainingJob job = board.job;
-  job.gpus = layout.tp * layout.cp * layout.pp * layout.dp;
+  job.gpus = layout.gpus();
   const auto there = simulate_text(scenario_text(job, layout, board.given, "plan"));
   return job.gpus > board.job.gpus && there && works(*there) ? larger : std::nullopt;
 }

@@ -10,10 +10,6 @@
 namespace foretrain {
 namespace {
 
-std::string text(std::int64_t value) {
-  return std::to_string(value);
-}
-
 /// The largest legal degree up to `most`; 1 is always offered.
 std::int64_t largest(std::int64_t most, const std::function<bool(std::int64_t)>& legal) {
   constexpr std::int64_t kMostTried = 65536;
@@ -53,7 +49,8 @@ std::string tp_hint(const Scenario& scenario, const Rules& rules) {
   const auto legal = [&](std::int64_t tp) {
     return legal_tp(scenario, tp, p.kv_replication, rules);
   };
-  return "largest tp here: " + text(largest(std::max(p.tp, scenario.model.heads), legal)) +
+  return "largest tp here: " +
+         std::to_string(largest(std::max(p.tp, scenario.model.heads), legal)) +
          (legal_tp(scenario, p.tp, true, rules) ? ", or set kv_replication" : "");
 }
 
@@ -69,23 +66,24 @@ void check_heads(const Scenario& scenario, Rules& rules) {
   const std::int64_t tp = scenario.parallelism.tp;
   if (!heads_divide(model, tp)) {
     rules.fault("/parallelism/tp",
-                text(tp) + " does not divide " + text(model.heads) + " attention " +
-                    plural("head", model.heads),
+                std::to_string(tp) + " does not divide " + std::to_string(model.heads) +
+                    " attention " + plural("head", model.heads),
                 tp_hint(scenario, rules));
     return;
   }
   if (!rules.waived().kv_heads_limit_tp &&
       !key_value_heads_divide(model, tp, scenario.parallelism.kv_replication)) {
     rules.fault("/parallelism/tp",
-                text(tp) + " does not divide " + text(model.kv_heads) + " key/value " +
-                    plural("head", model.kv_heads),
+                std::to_string(tp) + " does not divide " + std::to_string(model.kv_heads) +
+                    " key/value " + plural("head", model.kv_heads),
                 tp_hint(scenario, rules));
     return;
   }
   if (!mlp_divides(model, tp)) {
-    rules.fault("/parallelism/tp",
-                text(tp) + " does not divide the MLP's width " + text(model.ffn),
-                tp_hint(scenario, rules));
+    rules.fault(
+        "/parallelism/tp",
+        std::to_string(tp) + " does not divide the MLP's width " + std::to_string(model.ffn),
+        tp_hint(scenario, rules));
     return;
   }
   const std::int64_t cp = scenario.parallelism.cp;
@@ -96,9 +94,10 @@ void check_heads(const Scenario& scenario, Rules& rules) {
   if (scenario.parallelism.cp_kind == ContextKind::kUlysses && rules.sound({"/parallelism/cp"}) &&
       (model.heads / tp) % cp != 0) {
     rules.fault("/parallelism/cp",
-                "ulysses cannot share " + text(model.heads / tp) + " " +
-                    plural("head", model.heads / tp) + " (of each tp rank) among cp " + text(cp),
-                "largest cp here: " + text(largest(cp, legal)));
+                "ulysses cannot share " + std::to_string(model.heads / tp) + " " +
+                    plural("head", model.heads / tp) + " (of each tp rank) among cp " +
+                    std::to_string(cp),
+                "largest cp here: " + std::to_string(largest(cp, legal)));
   }
 }
 
@@ -108,34 +107,37 @@ void check_experts(const Scenario& scenario, Rules& rules) {
   if (model.experts == 0) {
     for (const auto& [name, degree] : {std::pair{"ep", p.ep}, std::pair{"etp", p.etp}}) {
       if (degree > 1) {
-        rules.fault(std::string("/parallelism/") + name,
-                    std::string(name) + " is " + text(degree) + ", but the model has no experts",
-                    std::string("leave ") + name + " out");
+        rules.fault(
+            std::string("/parallelism/") + name,
+            std::string(name) + " is " + std::to_string(degree) + ", but the model has no experts",
+            std::string("leave ") + name + " out");
       }
     }
     return;
   }
   if (p.tp > 1 && !p.sequence_parallel) {
     rules.fault("/parallelism/sequence_parallel",
-                "experts with tp " + text(p.tp) +
+                "experts with tp " + std::to_string(p.tp) +
                     " need sequence parallelism: their router sees "
                     "each token once",
                 "set sequence_parallel to true, or tp to 1");
   }
   if (!experts_divide(model, p.ep)) {
     rules.fault("/parallelism/ep",
-                text(p.ep) + " does not divide " + text(model.experts) + " " +
+                std::to_string(p.ep) + " does not divide " + std::to_string(model.experts) + " " +
                     plural("expert", model.experts),
-                "largest ep here: " + text(largest(model.experts, [&](std::int64_t ep) {
+                "largest ep here: " + std::to_string(largest(model.experts, [&](std::int64_t ep) {
                   return experts_divide(model, ep) && folds(p, ep, p.etp, rules);
                 })));
   }
   if (model.expert_ffn % p.etp != 0) {
-    rules.fault("/parallelism/etp",
-                text(p.etp) + " does not divide an expert's width " + text(model.expert_ffn),
-                "largest etp here: " + text(largest(model.expert_ffn, [&](std::int64_t etp) {
-                  return model.expert_ffn % etp == 0 && folds(p, p.ep, etp, rules);
-                })));
+    rules.fault(
+        "/parallelism/etp",
+        std::to_string(p.etp) + " does not divide an expert's width " +
+            std::to_string(model.expert_ffn),
+        "largest etp here: " + std::to_string(largest(model.expert_ffn, [&](std::int64_t etp) {
+          return model.expert_ffn % etp == 0 && folds(p, p.ep, etp, rules);
+        })));
   }
 }
 
@@ -145,8 +147,8 @@ void check_magnitude(const Scenario& scenario, Rules& rules) {
   if (largest_operator_flops(scenario.model, training.sequence_length, training.micro_batch_size) >
       kMostOperatorFlops) {
     rules.fault("/training/sequence_length",
-                text(scenario.training.sequence_length) + " tokens x micro-batch " +
-                    text(scenario.training.micro_batch_size) +
+                std::to_string(scenario.training.sequence_length) + " tokens x micro-batch " +
+                    std::to_string(scenario.training.micro_batch_size) +
                     " make one operator of more than 4e18 FLOPs",
                 "shorten the sequence or lower micro_batch_size");
   }
@@ -169,17 +171,17 @@ void check_prediction_modules(Scenario& scenario, const StatedValues& stated, Ru
     trained = placed;
   } else if (!p.layout.empty() && placed != trained) {
     rules.fault("/parallelism/layout",
-                "places " + text(placed) + " prediction " + plural("module", placed) +
-                    " (m), multi_token_prediction says " + text(trained),
+                "places " + std::to_string(placed) + " prediction " + plural("module", placed) +
+                    " (m), multi_token_prediction says " + std::to_string(trained),
                 "leave multi_token_prediction out, or place as many");
     return;
   }
   if (trained > most) {
     rules.fault(
         stated.multi_token_prediction ? "/training/multi_token_prediction" : "/parallelism/layout",
-        text(trained) + " prediction " + plural("module", trained) + ", but the model has " +
-            (most == 0 ? "none" : text(most)),
-        most == 0 ? "leave it out" : "at most " + text(most));
+        std::to_string(trained) + " prediction " + plural("module", trained) +
+            ", but the model has " + (most == 0 ? "none" : std::to_string(most)),
+        most == 0 ? "leave it out" : "at most " + std::to_string(most));
   }
   if (trained > 0) {
     p.predictions_per_stage.assign(p.layers_per_stage.size(), 0);
@@ -222,7 +224,8 @@ void check_model(Scenario& scenario, const StatedValues& stated, Rules& rules) {
   }
   if (scenario.model.layers < 1 || scenario.model.layers > kMostLayers) {
     rules.fault("/model",
-                text(scenario.model.layers) + " layers are not from 1 to " + text(kMostLayers),
+                std::to_string(scenario.model.layers) + " layers are not from 1 to " +
+                    std::to_string(kMostLayers),
                 "");
     return;
   }
@@ -230,8 +233,8 @@ void check_model(Scenario& scenario, const StatedValues& stated, Rules& rules) {
   if (model.heads < 1 ||
       (model.kv_lora_rank == 0 && (model.kv_heads < 1 || model.heads % model.kv_heads != 0))) {
     rules.fault("/model",
-                text(model.heads) + " attention heads cannot share " + text(model.kv_heads) +
-                    " key/value heads evenly",
+                std::to_string(model.heads) + " attention heads cannot share " +
+                    std::to_string(model.kv_heads) + " key/value heads evenly",
                 "");
     return;
   }

@@ -9,6 +9,10 @@
 /// Keys of a fabric that a topology file states and a scenario's cluster.fabric overrides.
 namespace foretrain {
 
+/// Of nodes, NICs and links of a fabric.
+constexpr IntegerRange kCount = {1, 1'000'000'000};
+constexpr IntegerRange kCountOrNone = {0, 1'000'000'000};
+
 constexpr std::string_view kFabricNames[] = {
     "rail-optimized", "rail-only", "fat-tree", "clos", "discovered", "none"};  ///< FabricKind
 constexpr std::string_view kOffRailNames[] = {"spine", "nvlink"};              ///< OffRail

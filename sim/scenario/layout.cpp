@@ -8,7 +8,7 @@ namespace foretrain {
 namespace {
 
 constexpr std::size_t kMostTokens = 1'000'000;
-constexpr int kDeepest = 16;
+constexpr int kDeepestGroup = 16;
 
 /// Expands brackets and repetitions to a flat list of tokens, by recursive descent.
 class Expander {
@@ -42,7 +42,7 @@ class Expander {
   std::string item(int depth) {
     const char c = text_[at_];
     if (c == '(') {
-      if (depth == kDeepest) {
+      if (depth == kDeepestGroup) {
         return fail("brackets nested too deeply");
       }
       ++at_;

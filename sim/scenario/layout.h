@@ -8,6 +8,9 @@
 
 namespace foretrain {
 
+/// More stages than this no pipeline has; keeps lists small whatever a file says.
+inline constexpr std::int64_t kMostStages = 65536;
+
 /// One virtual stage of Megatron-LM's --pipeline-model-parallel-layout.
 struct LayoutStage {
   std::int64_t layers = 0;  ///< t

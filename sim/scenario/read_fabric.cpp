@@ -1,25 +1,12 @@
 #include "sim/scenario/fabric_keys.h"
+#include "sim/scenario/sections.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace foretrain {
 namespace {
 
-constexpr IntegerRange kCount = {1, 1'000'000'000};
-constexpr IntegerRange kCountOrNone = {0, 1'000'000'000};
 constexpr NumberRange kOversubscription = {1.0, 1000.0};
-
-template <typename Enum, std::size_t N>
-void read_word(JsonCursor& file,
-               std::string_view key,
-               const std::string_view (&words)[N],
-               Enum& target) {
-  std::string word;
-  if (file.read(key, word, words)) {
-    target = static_cast<Enum>(std::find(std::begin(words), std::end(words), word) - words);
-  }
-}
 
 }  // namespace
 

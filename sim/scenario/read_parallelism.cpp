@@ -1,17 +1,18 @@
+#include "sim/scenario/layout.h"
 #include "sim/scenario/sections.h"
+
+#include <iterator>
 
 namespace foretrain {
 namespace {
-
-/// More stages than this no pipeline has; keeps lists small whatever a file says.
-constexpr std::size_t kMostStages = 65536;
 
 void read_layers_per_stage(JsonCursor& section, std::vector<std::int64_t>& layers) {
   const std::optional<JsonCursor> at = section.member("layers_per_stage");
   if (!at) {
     return;
   }
-  if (at->is_array() && (at->value().items.empty() || at->value().items.size() > kMostStages)) {
+  if (at->is_array() &&
+      (at->value().items.empty() || std::ssize(at->value().items) > kMostStages)) {
     at->fault("must have pp or pp x vpp entries, not " + std::to_string(at->value().items.size()));
     return;
   }

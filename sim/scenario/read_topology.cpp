@@ -13,8 +13,6 @@
 namespace foretrain {
 namespace {
 
-constexpr IntegerRange kCount = {1, 1'000'000'000};
-constexpr IntegerRange kCountOrNone = {0, 1'000'000'000};
 constexpr NumberRange kFraction = {0.0, 1.0};
 constexpr NumberRange kRatio = {0.001, 1000.0};
 constexpr NumberRange kSizeRange = {0.0, 1e9};

@@ -12,18 +12,15 @@ namespace {
 
 using Layers = std::vector<std::int64_t>;
 
-constexpr std::int64_t kMostStages = 65536;
 constexpr char kPointer[] = "/parallelism";
 constexpr char kListPointer[] = "/parallelism/layers_per_stage";
 
-std::string text(std::int64_t value) {
-  return std::to_string(value);
-}
-
 std::string stages_text(const Parallelism& parallelism) {
-  return parallelism.vpp == 1 ? "pp " + text(parallelism.pp) + " " + plural("stage", parallelism.pp)
-                              : "pp " + text(parallelism.pp) + " x vpp " + text(parallelism.vpp) +
-                                    " = " + text(parallelism.pp * parallelism.vpp) + " stages";
+  return parallelism.vpp == 1
+             ? "pp " + std::to_string(parallelism.pp) + " " + plural("stage", parallelism.pp)
+             : "pp " + std::to_string(parallelism.pp) + " x vpp " +
+                   std::to_string(parallelism.vpp) + " = " +
+                   std::to_string(parallelism.pp * parallelism.vpp) + " stages";
 }
 
 std::int64_t sum(const Layers& layers) {
@@ -33,9 +30,9 @@ std::int64_t sum(const Layers& layers) {
 std::string joined(const Layers& layers) {
   std::string list;
   for (const std::int64_t count : layers) {
-    list += (list.empty() ? "" : " ") + text(count);
+    list += (list.empty() ? "" : " ") + std::to_string(count);
   }
-  return layers.size() > 32 ? text(static_cast<std::int64_t>(layers.size())) + " entries"
+  return layers.size() > 32 ? std::to_string(static_cast<std::int64_t>(layers.size())) + " entries"
                             : "[" + list + "]";
 }
 
@@ -49,18 +46,18 @@ std::string options(std::int64_t layers, const Parallelism& parallelism) {
     hint += (hint.empty() ? "" : ", or ") + option;
   };
   if ((layers + 2) % stages == 0) {
-    offer("embedding_and_loss_as_layers (" + text(layers) + " + 2 = " + text(stages) + " x " +
-          text((layers + 2) / stages) + ")");
+    offer("embedding_and_loss_as_layers (" + std::to_string(layers) +
+          " + 2 = " + std::to_string(stages) + " x " + std::to_string((layers + 2) / stages) + ")");
   }
   const std::int64_t middle = (layers + pp - 1) / pp + vpp - 1;
   const std::int64_t each = middle / vpp * vpp;
   const std::int64_t rest = layers - each * (pp - 2);
   const std::int64_t first = (rest / vpp + 1) / 2 * vpp;
   if (pp > 2 && rest >= 0 && rest % vpp == 0) {
-    offer("first_stage_layers " + text(first) + " with last_stage_layers " + text(rest - first) +
-          " (" + text(each) + " on the others)");
+    offer("first_stage_layers " + std::to_string(first) + " with last_stage_layers " +
+          std::to_string(rest - first) + " (" + std::to_string(each) + " on the others)");
   }
-  offer("layers_per_stage with a list that sums to " + text(layers));
+  offer("layers_per_stage with a list that sums to " + std::to_string(layers));
   return hint;
 }
 
@@ -68,10 +65,10 @@ Expected<Layers> split_evenly(std::int64_t layers, const Parallelism& parallelis
   const std::int64_t stages = parallelism.pp * parallelism.vpp;
   if (layers % stages != 0) {
     return refuse(Diagnostic{kPointer,
-                             text(layers) + (layers == 1 ? " layer does" : " layers do") +
+                             std::to_string(layers) + (layers == 1 ? " layer does" : " layers do") +
                                  " not divide over " + stages_text(parallelism) + ": " +
-                                 text(layers / stages) + " each leave " + text(layers % stages) +
-                                 " over",
+                                 std::to_string(layers / stages) + " each leave " +
+                                 std::to_string(layers % stages) + " over",
                              options(layers, parallelism)});
   }
   return Layers(static_cast<std::size_t>(stages), layers / stages);
@@ -85,12 +82,13 @@ Expected<Layers> split_with_ends(std::int64_t layers, const Parallelism& paralle
     plain.embedding_and_loss_as_layers = false;
     return refuse(Diagnostic{
         kPointer,
-        text(layers) + " " + plural("layer", layers) +
+        std::to_string(layers) + " " + plural("layer", layers) +
             " + 2 (embedding and loss) do not divide over " + stages_text(parallelism) + ": " +
-            text((layers + 2) % stages) + " left over",
-        layers % stages == 0 ? "leave embedding_and_loss_as_layers out: " + text(layers) + " = " +
-                                   text(stages) + " x " + text(layers / stages)
-                             : options(layers, plain)});
+            std::to_string((layers + 2) % stages) + " left over",
+        layers % stages == 0
+            ? "leave embedding_and_loss_as_layers out: " + std::to_string(layers) + " = " +
+                  std::to_string(stages) + " x " + std::to_string(layers / stages)
+            : options(layers, plain)});
   }
   Layers split(static_cast<std::size_t>(stages), (layers + 2) / stages);
   split.front() -= 1;
@@ -107,12 +105,13 @@ Expected<Layers> deal_to_chunks(const Layers& ranks,
   Layers split(pp * static_cast<std::size_t>(vpp));
   for (std::size_t rank = 0; rank < pp; ++rank) {
     if (ranks[rank] % vpp != 0) {
-      return refuse(Diagnostic{
-          pointer,
-          text(ranks[rank]) + " " + plural("layer", ranks[rank]) + " on stage " +
-              std::to_string(rank) + (ranks[rank] == 1 ? " does" : " do") +
-              " not divide over vpp " + text(vpp) + " chunks",
-          "give pp x vpp = " + text(parallelism.pp * vpp) + " entries to layers_per_stage"});
+      return refuse(Diagnostic{pointer,
+                               std::to_string(ranks[rank]) + " " + plural("layer", ranks[rank]) +
+                                   " on stage " + std::to_string(rank) +
+                                   (ranks[rank] == 1 ? " does" : " do") + " not divide over vpp " +
+                                   std::to_string(vpp) + " chunks",
+                               "give pp x vpp = " + std::to_string(parallelism.pp * vpp) +
+                                   " entries to layers_per_stage"});
     }
     for (std::size_t stage = rank; stage < split.size(); stage += pp) {
       split[stage] = ranks[rank] / vpp;
@@ -131,23 +130,24 @@ Expected<Layers> split_uneven_ends(std::int64_t layers, const Parallelism& paral
       pp - (parallelism.first_stage_layers ? 1 : 0) - (parallelism.last_stage_layers ? 1 : 0);
   const std::int64_t rest = layers - first - last;
   const std::string given =
-      (parallelism.first_stage_layers ? "first " + text(first) : "") +
+      (parallelism.first_stage_layers ? "first " + std::to_string(first) : "") +
       (parallelism.first_stage_layers && parallelism.last_stage_layers ? " and last "
        : parallelism.last_stage_layers                                 ? "last "
                                                                        : "") +
-      (parallelism.last_stage_layers ? text(last) : "");
+      (parallelism.last_stage_layers ? std::to_string(last) : "");
   const std::int64_t share = std::max<std::int64_t>(others, 0) * parallelism.vpp;
   const bool whole = others < 0 || rest < 0 ? false : share == 0 ? rest == 0 : rest % share == 0;
   if (!whole) {
     const std::string why = others < 0 ? "one stage is both first and last"
                             : rest < 0 ? "more than the model has"
                             : share == 0
-                                ? text(rest) + " left over for no stage"
-                                : text(rest) + " left for " + text(others) + " x vpp " +
-                                      text(parallelism.vpp) + ", " + text(rest % share) + " over";
+                                ? std::to_string(rest) + " left over for no stage"
+                                : std::to_string(rest) + " left for " + std::to_string(others) +
+                                      " x vpp " + std::to_string(parallelism.vpp) + ", " +
+                                      std::to_string(rest % share) + " over";
     return refuse(Diagnostic{kPointer,
-                             text(layers) + " " + plural("layer", layers) + " with " + given +
-                                 " over " + stages_text(parallelism) + ": " + why,
+                             std::to_string(layers) + " " + plural("layer", layers) + " with " +
+                                 given + " over " + stages_text(parallelism) + ": " + why,
                              others < 0 ? "give one of them" : options(layers, parallelism)});
   }
   Layers ranks(static_cast<std::size_t>(pp), others > 0 ? rest / others : 0);
@@ -172,15 +172,16 @@ Expected<Layers> split_by_layout(std::int64_t layers, const Parallelism& paralle
   const char pointer[] = "/parallelism/layout";
   const auto count = static_cast<std::int64_t>(split.size());
   if (count != parallelism.pp * parallelism.vpp) {
-    return refuse(Diagnostic{
-        pointer,
-        "has " + text(count) + " " + plural("stage", count) + ", not " + stages_text(parallelism),
-        ""});
+    return refuse(Diagnostic{pointer,
+                             "has " + std::to_string(count) + " " + plural("stage", count) +
+                                 ", not " + stages_text(parallelism),
+                             ""});
   }
   if (sum(split) != layers) {
     return refuse(Diagnostic{pointer,
-                             "has " + text(sum(split)) + " " + plural("layer", sum(split)) +
-                                 ", the model has " + text(layers),
+                             "has " + std::to_string(sum(split)) + " " +
+                                 plural("layer", sum(split)) + ", the model has " +
+                                 std::to_string(layers),
                              ""});
   }
   return split;
@@ -192,18 +193,20 @@ Expected<Layers> split_by_list(std::int64_t layers, const Parallelism& paralleli
   const std::int64_t stages = parallelism.pp * parallelism.vpp;
   if (count != parallelism.pp && count != stages) {
     const std::string wanted =
-        parallelism.vpp == 1 ? "pp = " + text(stages)
-                             : "pp = " + text(parallelism.pp) + " or pp x vpp = " + text(stages);
-    return refuse(
-        Diagnostic{kListPointer,
-                   "has " + text(count) + (count == 1 ? " entry, not " : " entries, not ") + wanted,
-                   ""});
+        parallelism.vpp == 1
+            ? "pp = " + std::to_string(stages)
+            : "pp = " + std::to_string(parallelism.pp) + " or pp x vpp = " + std::to_string(stages);
+    return refuse(Diagnostic{
+        kListPointer,
+        "has " + std::to_string(count) + (count == 1 ? " entry, not " : " entries, not ") + wanted,
+        ""});
   }
   if (std::any_of(list.begin(), list.end(), [](std::int64_t n) { return n < 0; }) ||
       sum(list) != layers) {
     return refuse(Diagnostic{kListPointer,
-                             joined(list) + " sums to " + text(sum(list)) + ", the model has " +
-                                 text(layers) + " " + plural("layer", layers),
+                             joined(list) + " sums to " + std::to_string(sum(list)) +
+                                 ", the model has " + std::to_string(layers) + " " +
+                                 plural("layer", layers),
                              ""});
   }
   if (count == stages) {
@@ -228,9 +231,9 @@ Expected<Layers> agree(const Layers& list, std::int64_t layers, const Parallelis
       if (given && *given != listed) {
         const std::string name = first ? "first" : "last";
         faults.push_back({kListPointer,
-                          joined(parallelism.layers_per_stage) + " puts " + text(listed) + " " +
-                              plural("layer", listed) + " on the " + name + " stage, " + name +
-                              "_stage_layers says " + text(*given),
+                          joined(parallelism.layers_per_stage) + " puts " + std::to_string(listed) +
+                              " " + plural("layer", listed) + " on the " + name + " stage, " +
+                              name + "_stage_layers says " + std::to_string(*given),
                           "give layers_per_stage alone, or leave it out"});
       }
     };
@@ -257,8 +260,8 @@ Expected<std::vector<std::int64_t>> split_layers(std::int64_t layers,
   const std::int64_t vpp = parallelism.vpp;
   if (pp < 1 || vpp < 1 || pp > kMostStages || vpp > kMostStages || pp * vpp > kMostStages) {
     return refuse(Diagnostic{kPointer,
-                             "pp " + text(pp) + " x vpp " + text(vpp) + " is not from 1 to " +
-                                 text(kMostStages) + " stages",
+                             "pp " + std::to_string(pp) + " x vpp " + std::to_string(vpp) +
+                                 " is not from 1 to " + std::to_string(kMostStages) + " stages",
                              ""});
   }
   const bool ends = parallelism.first_stage_layers || parallelism.last_stage_layers;

@@ -85,7 +85,7 @@ std::vector<std::string> stack_presets() {
 }
 
 void read_stack(JsonCursor& section, StackSpec& stack) {
-  constexpr std::string_view kFamilies[] = {"megatron", "torchtitan", "deepspeed", "textbook"};
+  constexpr std::string_view kStackFamilies[] = {"megatron", "torchtitan", "deepspeed", "textbook"};
   constexpr std::string_view kKernels[] = {"unfused", "flash-1", "flash-2", "flash-3", "cudnn"};
   constexpr std::string_view kReductions[] = {"run", "micro_batch"};
   constexpr std::string_view kDispatchers[] = {"alltoall", "allgather", "flex", "deepep"};
@@ -102,7 +102,7 @@ void read_stack(JsonCursor& section, StackSpec& stack) {
   std::string name = "megatron-2024";
   section.read("name", name, words);
   stack = stack_preset(name).value_or(stack);
-  section.read("family", stack.family, kFamilies);
+  section.read("family", stack.family, kStackFamilies);
   section.read("year", stack.year, {2018, 2100});
   section.read("attention_kernel", stack.attention_kernel, kKernels);
   section.read("fused_operators", stack.fused_operators);

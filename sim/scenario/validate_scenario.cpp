@@ -12,10 +12,6 @@
 namespace foretrain {
 namespace {
 
-std::string text(std::int64_t value) {
-  return std::to_string(value);
-}
-
 /// a * b, or kLargestInteger when that is less.
 std::int64_t product(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(std::min(Int128{a} * b, static_cast<Int128>(kLargestInteger)));
@@ -24,7 +20,8 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
 /// "nearest: 224 or 256"; the lower one only when above zero.
 std::string nearest_multiples(std::int64_t value, std::int64_t unit) {
   const std::int64_t below = value / unit * unit;
-  return "nearest: " + (below > 0 ? text(below) + " or " : "") + text(below + unit);
+  return "nearest: " + (below > 0 ? std::to_string(below) + " or " : "") +
+         std::to_string(below + unit);
 }
 
 /// "tp 8 x pp 16 = 128", degrees of 1 left out.
@@ -33,23 +30,23 @@ std::string degrees_text(const Parallelism& p, std::int64_t model_ranks) {
   int count = 0;
   const auto add = [&](std::string_view name, std::int64_t degree) {
     if (degree > 1) {
-      factors += (factors.empty() ? "" : " x ") + std::string(name) + " " + text(degree);
+      factors += (factors.empty() ? "" : " x ") + std::string(name) + " " + std::to_string(degree);
       ++count;
     }
   };
   add("tp", p.tp);
   add("cp", p.cp);
   add("pp", p.pp);
-  return count > 1 ? factors + " = " + text(model_ranks) : factors;
+  return count > 1 ? factors + " = " + std::to_string(model_ranks) : factors;
 }
 
 void check_cluster(const Scenario& scenario, Rules& rules) {
   const std::int64_t most = scenario.cluster.hardware.max_gpus;
   if (rules.sound({"/cluster"}) && most > 0 && scenario.cluster.gpus > most) {
     rules.fault("/cluster/gpus",
-                text(scenario.cluster.gpus) + " GPUs are more than the " + text(most) + " that " +
-                    scenario.cluster.topology + " has",
-                "at most " + text(most));
+                std::to_string(scenario.cluster.gpus) + " GPUs are more than the " +
+                    std::to_string(most) + " that " + scenario.cluster.topology + " has",
+                "at most " + std::to_string(most));
   }
 }
 
@@ -65,9 +62,10 @@ void derive_dp(Scenario& scenario, const StatedValues& stated, Rules& rules) {
     rules.fault("/parallelism",
                 degrees_text(p, model_ranks) +
                     (gpus < model_ranks ? " is more than the " : " does not divide the ") +
-                    text(gpus) + " " + plural("GPU", gpus),
-                gpus < model_ranks ? "at least " + text(model_ranks) + " GPUs, or lower degrees"
-                                   : nearest_multiples(gpus, model_ranks) + " GPUs");
+                    std::to_string(gpus) + " " + plural("GPU", gpus),
+                gpus < model_ranks
+                    ? "at least " + std::to_string(model_ranks) + " GPUs, or lower degrees"
+                    : nearest_multiples(gpus, model_ranks) + " GPUs");
     rules.taint("/parallelism/dp");
     return;
   }
@@ -75,10 +73,10 @@ void derive_dp(Scenario& scenario, const StatedValues& stated, Rules& rules) {
   if (stated.dp && *stated.dp != p.dp) {
     const std::string ranks = degrees_text(p, model_ranks);
     rules.fault("/parallelism/dp",
-                "dp " + text(*stated.dp) + " contradicts " + text(gpus) + " " +
+                "dp " + std::to_string(*stated.dp) + " contradicts " + std::to_string(gpus) + " " +
                     plural("GPU", gpus) + (ranks.empty() ? "" : " over " + ranks) +
-                    ", which leave dp " + text(p.dp),
-                "leave dp out, or set it to " + text(p.dp));
+                    ", which leave dp " + std::to_string(p.dp),
+                "leave dp out, or set it to " + std::to_string(p.dp));
   }
 }
 
@@ -92,23 +90,27 @@ void check_batch(const Scenario& scenario, const StatedValues& stated, Rules& ru
   const std::int64_t unit = product(dp, training.micro_batch_size);
   if (training.global_batch_size % unit != 0) {
     rules.fault("/training/global_batch_size",
-                text(training.global_batch_size) + " " +
+                std::to_string(training.global_batch_size) + " " +
                     plural("sequence", training.global_batch_size) + " cannot be shared by dp " +
-                    text(dp) + " x micro-batch " + text(training.micro_batch_size),
+                    std::to_string(dp) + " x micro-batch " +
+                    std::to_string(training.micro_batch_size),
                 nearest_multiples(training.global_batch_size, unit) + " sequences");
     return;
   }
   const std::int64_t count = scenario.micro_batches();
   if (count > kMostMicroBatches) {
     rules.fault("/training/global_batch_size",
-                text(count) + " micro-batches a step are more than " + text(kMostMicroBatches),
+                std::to_string(count) + " micro-batches a step are more than " +
+                    std::to_string(kMostMicroBatches),
                 "raise dp or micro_batch_size");
   } else if (stated.micro_batches && *stated.micro_batches != count) {
     rules.fault("/parallelism/micro_batches",
-                text(*stated.micro_batches) + " contradicts " + text(training.global_batch_size) +
-                    " " + plural("sequence", training.global_batch_size) + " over dp " + text(dp) +
-                    " x micro-batch " + text(training.micro_batch_size) + " = " + text(count),
-                "leave micro_batches out, or set it to " + text(count));
+                std::to_string(*stated.micro_batches) + " contradicts " +
+                    std::to_string(training.global_batch_size) + " " +
+                    plural("sequence", training.global_batch_size) + " over dp " +
+                    std::to_string(dp) + " x micro-batch " +
+                    std::to_string(training.micro_batch_size) + " = " + std::to_string(count),
+                "leave micro_batches out, or set it to " + std::to_string(count));
   }
 }
 
@@ -119,10 +121,10 @@ void check_sequence(const Scenario& scenario, Rules& rules) {
     if (length % unit == 0) {
       return true;
     }
-    rules.fault(
-        "/training/sequence_length",
-        text(length) + (length == 1 ? " token does" : " tokens do") + " not divide by " + by,
-        nearest_multiples(length, unit) + " tokens");
+    rules.fault("/training/sequence_length",
+                std::to_string(length) + (length == 1 ? " token does" : " tokens do") +
+                    " not divide by " + by,
+                nearest_multiples(length, unit) + " tokens");
     return false;
   };
   if (!rules.sound({"/training/sequence_length", "/parallelism/cp"})) {
@@ -131,13 +133,16 @@ void check_sequence(const Scenario& scenario, Rules& rules) {
   const bool ring = p.cp > 1 && p.cp_kind == ContextKind::kRing;
   const std::int64_t parts = product(ring ? 2 : 1, p.cp);
   const std::string name =
-      ring ? "2 x cp = " + text(parts) + " (ring attention's zig-zag halves)" : "cp " + text(parts);
+      ring ? "2 x cp = " + std::to_string(parts) + " (ring attention's zig-zag halves)"
+           : "cp " + std::to_string(parts);
   if (const ModelConfig& model = scenario.model;
       rules.sound({"/model"}) && !positions_suffice(model, length)) {
-    rules.fault("/training/sequence_length",
-                text(length) + " tokens are more than the model's " + text(model.max_positions) +
-                    " learned " + plural("position", model.max_positions),
-                "at most " + text(model.max_positions) + ", or raise the model's n_positions");
+    rules.fault(
+        "/training/sequence_length",
+        std::to_string(length) + " tokens are more than the model's " +
+            std::to_string(model.max_positions) + " learned " +
+            plural("position", model.max_positions),
+        "at most " + std::to_string(model.max_positions) + ", or raise the model's n_positions");
     return;
   }
   if (!must_divide(parts, name) || !rules.sound({"/parallelism/tp"})) {
@@ -146,8 +151,9 @@ void check_sequence(const Scenario& scenario, Rules& rules) {
   if (p.sequence_parallel && p.tp > 1) {
     const std::int64_t shards = product(p.tp, p.cp);
     must_divide(shards,
-                (p.cp > 1 ? "tp " + text(p.tp) + " x cp " + text(p.cp) + " = " + text(shards)
-                          : "tp " + text(p.tp)) +
+                (p.cp > 1 ? "tp " + std::to_string(p.tp) + " x cp " + std::to_string(p.cp) + " = " +
+                                std::to_string(shards)
+                          : "tp " + std::to_string(p.tp)) +
                     " (sequence parallelism)");
   }
 }
@@ -162,10 +168,10 @@ void check_recompute(const Scenario& scenario, Rules& rules) {
   const std::int64_t most = *std::ranges::max_element(p.layers_per_stage);
   if (*scenario.recompute.layers > most) {
     rules.fault("/recompute/layers",
-                text(*scenario.recompute.layers) + " " +
+                std::to_string(*scenario.recompute.layers) + " " +
                     plural("layer", *scenario.recompute.layers) + ", but no " +
-                    (p.vpp > 1 ? "chunk" : "stage") + " holds more than " + text(most),
-                "at most " + text(most) + "; leave layers out to recompute all");
+                    (p.vpp > 1 ? "chunk" : "stage") + " holds more than " + std::to_string(most),
+                "at most " + std::to_string(most) + "; leave layers out to recompute all");
   }
 }
 
@@ -175,8 +181,8 @@ void check_sharding(const Scenario& scenario, Rules& rules) {
   if (p.shard_group > 0 && rules.sound({"/parallelism/dp", "/parallelism/shard_group"}) &&
       ranks % p.shard_group != 0) {
     rules.fault("/parallelism/shard_group",
-                text(p.shard_group) + " does not divide dp x cp = " + text(ranks) + " " +
-                    plural("rank", ranks),
+                std::to_string(p.shard_group) + " does not divide dp x cp = " +
+                    std::to_string(ranks) + " " + plural("rank", ranks),
                 "");
   }
   if (p.shard_group > 0 && p.sharding == Sharding::kNone &&
@@ -190,9 +196,10 @@ void check_sharding(const Scenario& scenario, Rules& rules) {
       rules.sound({"/parallelism/dp", "/parallelism/ep", "/parallelism/shard_group"}) &&
       experts % (ranks / p.shard_group) != 0) {
     rules.fault("/parallelism/shard_group",
-                text(ranks / p.shard_group) + " shard groups do not divide the " + text(experts) +
-                    " " + plural("rank", experts) + " (edp) that hold the same experts",
-                "a multiple of " + text(ranks / std::gcd(ranks, experts)));
+                std::to_string(ranks / p.shard_group) + " shard groups do not divide the " +
+                    std::to_string(experts) + " " + plural("rank", experts) +
+                    " (edp) that hold the same experts",
+                "a multiple of " + std::to_string(ranks / std::gcd(ranks, experts)));
   }
   const bool shards_weights = p.sharding == Sharding::kZero3;
   if (p.bucket_bytes > 0 && shards_weights && rules.sound({"/parallelism/sharding"})) {
@@ -256,10 +263,12 @@ void check_loads(const Scenario& scenario,
         known ? ((row.layer - first) * count + row.micro_batch) * ranks + row.rank : 0);
     if (!known || seen[place]) {
       rules.fault(pointer,
-                  "layer " + text(row.layer) + ", micro-batch " + text(row.micro_batch) +
-                      ", rank " + text(row.rank) + (known ? " stands twice" : " does not exist"),
-                  "layers " + text(first) + " to " + text(layers - 1) + ", " + text(count) + " " +
-                      plural("micro-batch", count) + ", ep " + text(ranks));
+                  "layer " + std::to_string(row.layer) + ", micro-batch " +
+                      std::to_string(row.micro_batch) + ", rank " + std::to_string(row.rank) +
+                      (known ? " stands twice" : " does not exist"),
+                  "layers " + std::to_string(first) + " to " + std::to_string(layers - 1) + ", " +
+                      std::to_string(count) + " " + plural("micro-batch", count) + ", ep " +
+                      std::to_string(ranks));
       return;
     }
     seen[place] = true;
@@ -267,10 +276,10 @@ void check_loads(const Scenario& scenario,
   const auto missing = std::find(seen.begin(), seen.end(), false) - seen.begin();
   if (missing < static_cast<std::ptrdiff_t>(seen.size())) {
     rules.fault(pointer,
-                "has no load for layer " + text(first + missing / ranks / count) +
-                    ", micro-batch " + text(missing / ranks % count) + ", rank " +
-                    text(missing % ranks),
-                "one row for each of " + text(static_cast<std::int64_t>(seen.size())));
+                "has no load for layer " + std::to_string(first + missing / ranks / count) +
+                    ", micro-batch " + std::to_string(missing / ranks % count) + ", rank " +
+                    std::to_string(missing % ranks),
+                "one row for each of " + std::to_string(static_cast<std::int64_t>(seen.size())));
   }
 }
 
@@ -293,8 +302,9 @@ void check_imbalance(const Scenario& scenario,
   if (entry.factor > most) {
     rules.fault(
         pointer + "/factor",
-        "with ep " + text(ep) + " and top-" + text(model.experts_per_token) + " of " +
-            text(model.experts) + " experts no rank can have so much more than the mean",
+        "with ep " + std::to_string(ep) + " and top-" + std::to_string(model.experts_per_token) +
+            " of " + std::to_string(model.experts) +
+            " experts no rank can have so much more than the mean",
         ep == 1 ? "ep 1 has nothing to balance: leave it out" : "at most " + std::to_string(most));
   }
 }
@@ -314,9 +324,9 @@ void check_perturbations(const Scenario& scenario, Rules& rules) {
           for (std::size_t at = 0; at < values.size(); ++at) {
             if (values[at] >= limit) {
               rules.fault(pointer + "/" + key + "/" + std::to_string(at),
-                          text(values[at]) + " is none of the " + text(limit) + " " +
-                              plural(key == "nodes" ? "node" : "GPU", limit),
-                          limit == 1 ? "only 0" : "0 to " + text(limit - 1));
+                          std::to_string(values[at]) + " is none of the " + std::to_string(limit) +
+                              " " + plural(key == "nodes" ? "node" : "GPU", limit),
+                          limit == 1 ? "only 0" : "0 to " + std::to_string(limit - 1));
             }
           }
         };

@@ -9,9 +9,9 @@
 namespace foretrain {
 namespace {
 
-constexpr const char* kIdle = "·";
+constexpr const char* kIdleMark = "·";
 constexpr const char* kMore = "─";  // the rest of an action longer than its name
-constexpr std::size_t kMostRows = 40;
+constexpr std::size_t kMostRanks = 40;
 constexpr std::size_t kRowsAtEachEnd = 12;  // of those with more ranks
 
 std::string repeated(const char* text, std::int64_t times) {
@@ -36,7 +36,7 @@ struct Grid {
 std::vector<std::size_t> drawn_ranks(std::size_t ranks) {
   std::vector<std::size_t> drawn;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    if (ranks > kMostRows && rank == kRowsAtEachEnd) {
+    if (ranks > kMostRanks && rank == kRowsAtEachEnd) {
       rank = ranks - kRowsAtEachEnd;
     }
     drawn.push_back(rank);
@@ -120,10 +120,11 @@ std::string named_row(const PictureRow& row, const Grid& grid) {
     const std::int64_t from = grid.column_of(box.start);
     const std::int64_t to = grid.column_of(box.end);
     const std::string name = box.name(grid.naming);
-    text += repeated(kIdle, from - at) + name + repeated(kMore, to - from - display_width(name));
+    text +=
+        repeated(kIdleMark, from - at) + name + repeated(kMore, to - from - display_width(name));
     at = to;
   });
-  return text + repeated(kIdle, grid.columns - at);
+  return text + repeated(kIdleMark, grid.columns - at);
 }
 
 /// What one column of a coarse picture stands for: idle when mostly so, a kind that makes up three
@@ -131,7 +132,7 @@ std::string named_row(const PictureRow& row, const Grid& grid) {
 std::string coarse_letter(const LetterShares& shares, Int128 whole) {
   const Int128 busy = std::accumulate(shares.begin(), shares.end(), Int128{0});
   if (2 * busy < whole) {
-    return kIdle;
+    return kIdleMark;
   }
   const auto most = std::max_element(shares.begin(), shares.end());
   if (4 * *most >= 3 * busy) {

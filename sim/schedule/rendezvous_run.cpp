@@ -32,7 +32,7 @@ struct Exchange {
 };
 
 /// A rank's place: it exchanges before the piece at `at`, then runs it.
-struct Place {
+struct Position {
   std::size_t at = 0;
   Instant free{};
   Exchange exchange;
@@ -95,7 +95,7 @@ class RendezvousRun {
   /// Sends of the piece before, from `from` on, and receives of the next one.
   void begin_exchange(std::size_t rank, std::size_t from) {
     const std::vector<Action>& list = schedule_.ranks[rank];
-    Place& place = places_[rank];
+    Position& place = places_[rank];
     place.exchange = Exchange{};
     for (std::size_t i = from; i < place.at; ++i) {
       const std::int32_t receiver = receiver_of(schedule_, list[i]);
@@ -113,7 +113,7 @@ class RendezvousRun {
     }
   }
 
-  void finish(Place& place, const Action& output, Instant end) {
+  void finish(Position& place, const Action& output, Instant end) {
     Exchange& exchange = place.exchange;
     for (std::size_t i = 0; i < exchange.posted; ++i) {
       TransferEnd& mine = exchange.ends[i];
@@ -146,7 +146,7 @@ class RendezvousRun {
 
   /// Posts what is next, or runs the next piece; false when neither is possible.
   bool step(std::size_t rank) {
-    Place& place = places_[rank];
+    Position& place = places_[rank];
     if (place.exchange.open > 0) {
       return false;
     }
@@ -181,7 +181,7 @@ class RendezvousRun {
 
   void run_piece(std::size_t rank) {
     const std::vector<Action>& list = schedule_.ranks[rank];
-    Place& place = places_[rank];
+    Position& place = places_[rank];
     const std::size_t from = place.at;
     const Action& first = list[from];
     const std::size_t length = piece_length(first, costs_);
@@ -234,7 +234,7 @@ class RendezvousRun {
   const ScheduleCosts& costs_;
   std::vector<bool> done_;          ///< by output
   std::vector<Instant> first_end_;  ///< by output: when the first end of its transfer was posted
-  std::vector<Place> places_;
+  std::vector<Position> places_;
   std::vector<std::size_t> runnable_;
   ListOutcome out_;
 };

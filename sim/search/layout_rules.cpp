@@ -3,6 +3,7 @@
 
 #include "foretrain/schedule.h"
 #include "sim/base/format.h"
+#include "sim/base/real.h"
 #include "sim/scenario/divides.h"
 #include "sim/search/relax.h"
 #include "sim/search/stages.h"
@@ -16,29 +17,22 @@ namespace {
 
 using Subject = SearchSubject;
 
-std::string text(std::int64_t value) {
-  return with_commas(value);
-}
-
-double real(std::int64_t value) {
-  return static_cast<double>(value);
-}
-
 std::string tokens(const Subject& subject) {
-  return text(subject.job.sequence_length) + " " + plural("token", subject.job.sequence_length);
+  return with_commas(subject.job.sequence_length) + " " +
+         plural("token", subject.job.sequence_length);
 }
 
 std::string sequences(const Subject& subject) {
-  return text(subject.job.global_batch_size) + " " +
+  return with_commas(subject.job.global_batch_size) + " " +
          plural("sequence", subject.job.global_batch_size);
 }
 
 std::string layers(const Subject& subject) {
-  return text(subject.job.model.layers) + " " + plural("layer", subject.job.model.layers);
+  return with_commas(subject.job.model.layers) + " " + plural("layer", subject.job.model.layers);
 }
 
 std::string gpus(const Subject& subject) {
-  return text(subject.job.gpus) + " " + plural("GPU", subject.job.gpus);
+  return with_commas(subject.job.gpus) + " " + plural("GPU", subject.job.gpus);
 }
 
 bool leaves_node(const Subject& subject, const Layout& layout) {
@@ -52,7 +46,7 @@ std::string leaves_node_name(const Subject& subject) {
   return "tp is more than the " + node(subject);
 }
 std::string leaves_node_reason(const Subject& subject, const Layout& layout) {
-  return "tp " + text(layout.tp) + " is more than the " + node(subject);
+  return "tp " + with_commas(layout.tp) + " is more than the " + node(subject);
 }
 
 bool gpus_left_over(const Subject& /*subject*/, const Layout& layout) {
@@ -62,8 +56,9 @@ std::string gpus_name(const Subject& subject) {
   return "tp x cp x pp does not divide " + gpus(subject);
 }
 std::string gpus_reason(const Subject& subject, const Layout& layout) {
-  return "tp " + text(layout.tp) + " x cp " + text(layout.cp) + " x pp " + text(layout.pp) + " = " +
-         text(layout.tp * layout.cp * layout.pp) + " does not divide " + gpus(subject);
+  return "tp " + with_commas(layout.tp) + " x cp " + with_commas(layout.cp) + " x pp " +
+         with_commas(layout.pp) + " = " + with_commas(layout.tp * layout.cp * layout.pp) +
+         " does not divide " + gpus(subject);
 }
 
 bool layers_left_over(const Subject& subject, const Layout& layout) {
@@ -78,9 +73,10 @@ std::string layers_name(const Subject& subject) {
          (subject.axes.uneven_stages ? " cannot share " : " does not divide ") + layers(subject);
 }
 std::string layers_reason(const Subject& subject, const Layout& layout) {
-  const std::string chunks =
-      layout.vpp > 1 ? " x vpp " + text(layout.vpp) + " = " + text(layout.pp * layout.vpp) : "";
-  return "pp " + text(layout.pp) + chunks +
+  const std::string chunks = layout.vpp > 1 ? " x vpp " + with_commas(layout.vpp) + " = " +
+                                                  with_commas(layout.pp * layout.vpp)
+                                            : "";
+  return "pp " + with_commas(layout.pp) + chunks +
          (subject.axes.uneven_stages ? " cannot share " : " does not divide ") + layers(subject);
 }
 
@@ -90,12 +86,12 @@ bool context_too_thin(const Subject& subject, const Layout& layout) {
 }
 std::string context_name(const Subject& subject) {
   return tokens(subject) + " over cp are fewer than " +
-         text(std::llround(subject.assumptions.minimum_cp_tokens)) + " a rank";
+         with_commas(std::llround(subject.assumptions.minimum_cp_tokens)) + " a rank";
 }
 std::string context_reason(const Subject& subject, const Layout& layout) {
-  return tokens(subject) + " over cp " + text(layout.cp) + " are " +
-         text(subject.job.sequence_length / layout.cp) + " a rank, fewer than " +
-         text(std::llround(subject.assumptions.minimum_cp_tokens));
+  return tokens(subject) + " over cp " + with_commas(layout.cp) + " are " +
+         with_commas(subject.job.sequence_length / layout.cp) + " a rank, fewer than " +
+         with_commas(std::llround(subject.assumptions.minimum_cp_tokens));
 }
 
 bool batch_left_over(const Subject& subject, const Layout& layout) {
@@ -106,8 +102,9 @@ std::string batch_name(const Subject& subject) {
   return std::string(ones ? "dp" : "dp x micro-batch") + " does not divide " + sequences(subject);
 }
 std::string batch_reason(const Subject& subject, const Layout& layout) {
-  return "dp " + text(layout.dp) +
-         (layout.micro_batch_size > 1 ? " x micro-batch " + text(layout.micro_batch_size) : "") +
+  return "dp " + with_commas(layout.dp) +
+         (layout.micro_batch_size > 1 ? " x micro-batch " + with_commas(layout.micro_batch_size)
+                                      : "") +
          " does not divide " + sequences(subject);
 }
 
@@ -115,39 +112,39 @@ bool heads_left_over(const Subject& subject, const Layout& layout) {
   return !heads_divide(subject.job.model, layout.tp);
 }
 std::string heads(const Subject& subject) {
-  return " does not divide " + text(subject.job.model.heads) + " attention " +
+  return " does not divide " + with_commas(subject.job.model.heads) + " attention " +
          plural("head", subject.job.model.heads);
 }
 std::string heads_name(const Subject& subject) {
   return "tp" + heads(subject);
 }
 std::string heads_reason(const Subject& subject, const Layout& layout) {
-  return "tp " + text(layout.tp) + heads(subject);
+  return "tp " + with_commas(layout.tp) + heads(subject);
 }
 
 bool key_value_heads_left_over(const Subject& subject, const Layout& layout) {
   return !key_value_heads_divide(subject.job.model, layout.tp, false);
 }
 std::string key_value_heads(const Subject& subject) {
-  return " does not divide " + text(subject.job.model.kv_heads) + " key/value " +
+  return " does not divide " + with_commas(subject.job.model.kv_heads) + " key/value " +
          plural("head", subject.job.model.kv_heads);
 }
 std::string key_value_heads_name(const Subject& subject) {
   return "tp" + key_value_heads(subject);
 }
 std::string key_value_heads_reason(const Subject& subject, const Layout& layout) {
-  return "tp " + text(layout.tp) + key_value_heads(subject);
+  return "tp " + with_commas(layout.tp) + key_value_heads(subject);
 }
 
 bool width_left_over(const Subject& subject, const Layout& layout) {
   return !mlp_divides(subject.job.model, layout.tp);
 }
 std::string width_name(const Subject& subject) {
-  return "tp does not divide the MLP's width " + text(subject.job.model.ffn);
+  return "tp does not divide the MLP's width " + with_commas(subject.job.model.ffn);
 }
 std::string width_reason(const Subject& subject, const Layout& layout) {
-  return "tp " + text(layout.tp) + " does not divide the MLP's width " +
-         text(subject.job.model.ffn);
+  return "tp " + with_commas(layout.tp) + " does not divide the MLP's width " +
+         with_commas(subject.job.model.ffn);
 }
 
 bool ring_left_over(const Subject& subject, const Layout& layout) {
@@ -157,7 +154,7 @@ std::string ring_name(const Subject& subject) {
   return "2 x cp does not divide " + tokens(subject);
 }
 std::string ring_reason(const Subject& subject, const Layout& layout) {
-  return "2 x cp " + text(layout.cp) + " does not divide " + tokens(subject);
+  return "2 x cp " + with_commas(layout.cp) + " does not divide " + tokens(subject);
 }
 
 bool sequence_left_over(const Subject& subject, const Layout& layout) {
@@ -167,7 +164,7 @@ std::string sequence_name(const Subject& subject) {
   return "tp x cp does not divide " + tokens(subject);
 }
 std::string sequence_reason(const Subject& subject, const Layout& layout) {
-  return "tp " + text(layout.tp) + " x cp " + text(layout.cp) + " does not divide " +
+  return "tp " + with_commas(layout.tp) + " x cp " + with_commas(layout.cp) + " does not divide " +
          tokens(subject);
 }
 
@@ -179,19 +176,19 @@ std::string experts_name(const Subject& /*subject*/) {
   return "ep does not divide tp x cp x dp";
 }
 std::string experts_reason(const Subject& /*subject*/, const Layout& layout) {
-  return "ep " + text(layout.ep) + " does not divide tp " + text(layout.tp) + " x cp " +
-         text(layout.cp) + " x dp " + text(layout.dp);
+  return "ep " + with_commas(layout.ep) + " does not divide tp " + with_commas(layout.tp) +
+         " x cp " + with_commas(layout.cp) + " x dp " + with_commas(layout.dp);
 }
 
 bool too_many_micro_batches(const Subject& subject, const Layout& layout) {
   return subject.job.global_batch_size / layout.dp / layout.micro_batch_size > kMostMicroBatches;
 }
 std::string micro_batches_name(const Subject& /*subject*/) {
-  return "more than " + text(kMostMicroBatches) + " micro-batches";
+  return "more than " + with_commas(kMostMicroBatches) + " micro-batches";
 }
 std::string micro_batches_reason(const Subject& subject, const Layout& layout) {
-  return text(subject.job.global_batch_size / layout.dp / layout.micro_batch_size) +
-         " micro-batches are more than " + text(kMostMicroBatches);
+  return with_commas(subject.job.global_batch_size / layout.dp / layout.micro_batch_size) +
+         " micro-batches are more than " + with_commas(kMostMicroBatches);
 }
 
 const ScheduleEntry& entry_of(const Layout& layout) {
@@ -213,7 +210,7 @@ std::string chunks_name(const Subject& subject) {
 }
 std::string chunks_reason(const Subject& /*subject*/, const Layout& layout) {
   return layout.schedule + " runs " + (entry_of(layout).chunks == 1 ? "one chunk" : "two chunks") +
-         " a rank, vpp is " + text(layout.vpp);
+         " a rank, vpp is " + with_commas(layout.vpp);
 }
 
 std::optional<Diagnostic> schedule_fault(const Subject& subject, const Layout& layout) {
@@ -221,8 +218,8 @@ std::optional<Diagnostic> schedule_fault(const Subject& subject, const Layout& l
   const std::int64_t tokens_apart = layout.slices * layout.tp;
   if (layout.slices > 1 && (subject.job.sequence_length % tokens_apart != 0 || layout.cp > 1)) {
     return Diagnostic{"/schedule",
-                      text(layout.slices) + " slices x tp " + text(layout.tp) +
-                          (layout.cp > 1 ? " are not simulated with cp " + text(layout.cp)
+                      with_commas(layout.slices) + " slices x tp " + with_commas(layout.tp) +
+                          (layout.cp > 1 ? " are not simulated with cp " + with_commas(layout.cp)
                                          : " do not divide " + tokens(subject)),
                       ""};
   }
@@ -263,8 +260,8 @@ std::string recompute_name(const Subject& /*subject*/) {
   return "more layers to recompute than a stage holds";
 }
 std::string recompute_reason(const Subject& /*subject*/, const Layout& layout) {
-  return "recomputing " + text(layout.recompute_layers) + " layers is more than a stage of pp " +
-         text(layout.pp) + " holds";
+  return "recomputing " + with_commas(layout.recompute_layers) +
+         " layers is more than a stage of pp " + with_commas(layout.pp) + " holds";
 }
 
 std::string twin_name(const Subject& /*subject*/) {

@@ -9,10 +9,6 @@
 namespace foretrain {
 namespace {
 
-std::string text(std::int64_t value) {
-  return with_commas(value);
-}
-
 /// What is beyond an integer's range is shown as its end.
 constexpr double kLargestShown = 9e18;
 
@@ -42,7 +38,7 @@ std::string states_of(const Assumptions& assumptions, double bytes_each) {
   const std::int64_t gpus =
       std::llround(std::min(std::ceil(states / assumptions.memory), kLargestShown));
   return fixed(bytes_each, bytes_each == std::floor(bytes_each) ? 0 : 1) +
-         " bytes = " + bytes(states) + " of states, at least " + text(gpus) + " " +
+         " bytes = " + bytes(states) + " of states, at least " + with_commas(gpus) + " " +
          plural("GPU", gpus) + " of " + bytes(assumptions.memory);
 }
 
@@ -56,20 +52,16 @@ std::string states_reason(const SearchSubject& subject) {
   if (subject.job.gpus == 1) {
     return reason + "; here is 1 x " + bytes(given.memory);
   }
-  return reason + "; here are " + text(subject.job.gpus) + " x " + bytes(given.memory) + " = " +
-         bytes(static_cast<double>(subject.job.gpus) * given.memory);
+  return reason + "; here are " + with_commas(subject.job.gpus) + " x " + bytes(given.memory) +
+         " = " + bytes(static_cast<double>(subject.job.gpus) * given.memory);
 }
 
 std::string recomputed(const Estimate& estimate) {
   return estimate.recompute_layers == 0
              ? ""
-             : ", " + text(estimate.recompute_layers) + " of " + fixed(estimate.stage_layers, 0) +
-                   " " + plural("layer", std::llround(estimate.stage_layers)) + " recomputed";
-}
-
-std::int64_t gpus_of(const Estimate& estimate) {
-  const Layout& layout = estimate.layout;
-  return layout.tp * layout.cp * layout.pp * layout.dp;
+             : ", " + with_commas(estimate.recompute_layers) + " of " +
+                   fixed(estimate.stage_layers, 0) + " " +
+                   plural("layer", std::llround(estimate.stage_layers)) + " recomputed";
 }
 
 /// What to know of a layout that cannot be put to the simulation.
@@ -81,9 +73,9 @@ std::string unsimulated(const SearchSubject& subject, const Estimate& estimate) 
 std::string cluster_of(const SearchSubject& subject,
                        const SearchResult& result,
                        const Estimate& estimate) {
-  const std::int64_t gpus = gpus_of(estimate);
-  return text(gpus) + " " + plural("GPU", gpus) + " as " + to_string(estimate.layout) + ", " +
-         bytes(estimate.memory.total()) + (gpus == 1 ? "" : " each") + recomputed(estimate) +
+  const std::int64_t gpus = estimate.layout.gpus();
+  return with_commas(gpus) + " " + plural("GPU", gpus) + " as " + to_string(estimate.layout) +
+         ", " + bytes(estimate.memory.total()) + (gpus == 1 ? "" : " each") + recomputed(estimate) +
          (result.refutes(estimate.layout) ? " (does not fit when simulated)"
                                           : unsimulated(subject, estimate));
 }
@@ -91,7 +83,7 @@ std::string cluster_of(const SearchSubject& subject,
 void add_smallest(const SearchSubject& subject, const SearchResult& result, Sentences& sentences) {
   sentences.add(result.smallest
                     ? "smallest cluster: " + cluster_of(subject, result, *result.smallest)
-                    : "no cluster of up to " + text(kLargestCluster) +
+                    : "no cluster of up to " + with_commas(kLargestCluster) +
                           " GPUs holds this job with these axes");
   if (subject.axes.uneven_stages) {
     return;
@@ -100,7 +92,7 @@ void add_smallest(const SearchSubject& subject, const SearchResult& result, Sent
   uneven.uneven_stages = true;
   const std::optional<Estimate> other =
       smallest_that_fits(subject.job, uneven, subject.assumptions);
-  if (other && (!result.smallest || gpus_of(*other) < gpus_of(*result.smallest))) {
+  if (other && (!result.smallest || other->layout.gpus() < result.smallest->layout.gpus())) {
     sentences.add("with uneven stages: " + cluster_of(subject, result, *other));
   }
 }
@@ -119,13 +111,13 @@ void add_binding(const SearchSubject& subject,
                  const Combinations& combinations,
                  const Sieved& sieved,
                  Sentences& sentences) {
-  const std::string of_all = " of " + text(combinations.count()) + " combinations";
+  const std::string of_all = " of " + with_commas(combinations.count()) + " combinations";
   const std::optional<Binding> binding = binding_rules(subject, combinations);
   if (!binding) {
     for (std::size_t rule = 0; rule < sieved.breaking.size(); ++rule) {
       if (sieved.breaking[rule] > 0) {  // the GPUs', or that it is no layout of its own
-        sentences.add(layout_rules()[rule].name(subject) + ": " + text(sieved.breaking[rule]) +
-                      of_all);
+        sentences.add(layout_rules()[rule].name(subject) + ": " +
+                      with_commas(sieved.breaking[rule]) + of_all);
       }
     }
     return;
@@ -137,7 +129,7 @@ void add_binding(const SearchSubject& subject,
   AskedSearch asked{subject.job, subject.axes, subject.assumptions};
   const std::string words = words_of(relaxed(*binding, asked));
   const bool alone = binding->rules.size() == 1;
-  sentences.add(names + ": " + text(binding->layouts) + of_all +
+  sentences.add(names + ": " + with_commas(binding->layouts) + of_all +
                 (binding->layouts == 1 ? " breaks " : " break ") +
                 (alone ? "this rule alone" : "these rules alone") +
                 (words.empty() ? "" : ", but not with " + words));
@@ -178,7 +170,7 @@ void explain_all_refuted(const SearchSubject& subject, SearchResult& result) {
   const auto fit = static_cast<std::int64_t>(result.layouts.size());
   Sentences sentences;
   sentences.add(fit == 1 ? "the only layout that the closed form fits does not fit when simulated"
-                         : "the closed form fits " + text(fit) +
+                         : "the closed form fits " + with_commas(fit) +
                                " layouts, none of them fits when simulated");
   sentences.add("nearest: " + to_string(nearest.estimate.layout) + " peaks at " +
                 human_bytes(nearest.simulated->memory_bytes) + " of " +
@@ -194,7 +186,7 @@ void explain_all_refuted(const SearchSubject& subject, SearchResult& result) {
   result.smallest = smallest_that_fits(subject.job, subject.axes, held);
   std::int64_t gpus = 2 * subject.job.gpus;
   if (result.smallest) {
-    const std::int64_t fewest = gpus_of(*result.smallest);
+    const std::int64_t fewest = result.smallest->layout.gpus();
     gpus = fewest > subject.job.gpus ? fewest : gpus;
     sentences.add("smallest cluster, with as much held back: " +
                   cluster_of(subject, result, *result.smallest));
@@ -221,14 +213,14 @@ std::string list_reason(const SearchSubject& subject,
   Sentences sentences;
   const auto fit = static_cast<std::int64_t>(sieved.feasible.size());
   if (sieved.legal == 0) {
-    sentences.add("none of " + text(result.examined) + " combinations keeps every rule");
+    sentences.add("none of " + with_commas(result.examined) + " combinations keeps every rule");
   } else if (fit == 0) {
     sentences.add(sieved.legal == 1
                       ? "the only legal layout does not fit in memory"
-                      : "none of " + text(sieved.legal) + " legal layouts fits in memory");
+                      : "none of " + with_commas(sieved.legal) + " legal layouts fits in memory");
   } else {
-    sentences.add("only " + text(fit) + " of " + text(result.examined) + " combinations " +
-                  (fit == 1 ? "fits" : "fit"));
+    sentences.add("only " + with_commas(fit) + " of " + with_commas(result.examined) +
+                  " combinations " + (fit == 1 ? "fits" : "fit"));
   }
   if (sieved.nearest) {
     sentences.add((fit == 0 ? "nearest: " : "the next best misses: ") +
@@ -259,10 +251,11 @@ void explain_refuted(const SearchSubject& subject, SearchResult& result) {
     const std::string why = best->not_simulated.empty()
                                 ? "is the closed form's next, a larger --top simulates more"
                                 : "cannot be simulated";
-    result.reason += (result.reason.empty() ? "" : "; ") +
-                     std::string(refuted == 1 ? "the only layout simulated does"
-                                              : "the " + text(refuted) + " layouts simulated do") +
-                     " not fit, and rank 1 " + why;
+    result.reason +=
+        (result.reason.empty() ? "" : "; ") +
+        std::string(refuted == 1 ? "the only layout simulated does"
+                                 : "the " + with_commas(refuted) + " layouts simulated do") +
+        " not fit, and rank 1 " + why;
   }
 }
 

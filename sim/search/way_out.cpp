@@ -7,11 +7,6 @@ namespace {
 
 using Changes = std::vector<SearchChange>;
 
-std::int64_t gpus_of(const Estimate& estimate) {
-  const Layout& layout = estimate.layout;
-  return layout.tp * layout.cp * layout.pp * layout.dp;
-}
-
 bool anything_fits(const AskedSearch& asked) {
   const Estimator estimator(
       asked.job.model, asked.job.sequence_length, asked.job.global_batch_size, asked.assumptions);
@@ -23,8 +18,8 @@ bool anything_fits(const AskedSearch& asked) {
 bool add_gpus(const AskedSearch& asked, Changes& changes) {
   const std::optional<Estimate> smallest =
       smallest_that_fits(asked.job, asked.axes, asked.assumptions);
-  if (smallest && gpus_of(*smallest) != asked.job.gpus) {
-    changes.push_back({"--gpus", std::to_string(gpus_of(*smallest))});
+  if (smallest && smallest->layout.gpus() != asked.job.gpus) {
+    changes.push_back({"--gpus", std::to_string(smallest->layout.gpus())});
   }
   return smallest.has_value();
 }

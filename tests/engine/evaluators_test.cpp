@@ -1,6 +1,7 @@
 #include "tests/support/account_parts.h"
 #include "tests/support/cold_oracle.h"
 #include "tests/support/random_program.h"
+#include "tests/support/seeds.h"
 
 #include "foretrain/engine.h"
 
@@ -65,7 +66,7 @@ void expect_equal(const Timeline& a, const Timeline& b) {
 }
 
 TEST(Evaluators, AgreeOnEverything) {
-  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::seeds(600); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Program program = random_program(seed, every_other_stretched(seed));
     ASSERT_EQ(program_faults(program), std::vector<std::string>{});
@@ -82,7 +83,7 @@ TEST(Evaluators, AgreeOnEverything) {
 }
 
 TEST(Evaluators, ColdStepTakesTheLeastTimesTheRulesAllow) {
-  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::seeds(600); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Program program = random_program(seed, every_other_stretched(seed));
     const ColdOracle oracle(program);
@@ -100,7 +101,7 @@ TEST(Evaluators, ColdStepTakesTheLeastTimesTheRulesAllow) {
 }
 
 TEST(Evaluators, TasksOfAStreamNeverOverlapAndAllRun) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::seeds(200); ++seed) {
     const Program program = random_program(seed);
     const Timeline timeline = timeline_of(program, recording(program, Evaluator::kDataflow));
     std::int64_t tasks = 0;
@@ -130,7 +131,7 @@ TEST(Evaluators, TasksOfAStreamNeverOverlapAndAllRun) {
 TEST(Evaluators, FoldedProgramGivesEveryRankItsOwnNumbers) {
   std::size_t ranks = 0;
   std::size_t classes = 0;
-  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::seeds(600); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomProgramOptions shape = every_other_stretched(seed);
     shape.slow_share = 1 + static_cast<int>(seed % 20);
@@ -157,7 +158,7 @@ TEST(Evaluators, FoldedProgramGivesEveryRankItsOwnNumbers) {
 }
 
 TEST(Evaluators, SlowerIsNeverEarlier) {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::seeds(300); ++seed) {
     Program program = random_program(seed);
     RunOptions options;
     options.warm_up_limit = 1;
@@ -198,7 +199,7 @@ Program stretched(const Program& program, std::int64_t by) {
 }
 
 TEST(Evaluators, AllDurationsTimesKMakeAllTimesTimesK) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::seeds(200); ++seed) {
     const Program program = without_factors(random_program(seed));
     const Timeline once = timeline_of(program, {});
     const Timeline often = timeline_of(stretched(program, 1000), {});
@@ -215,7 +216,7 @@ TEST(Evaluators, AllDurationsTimesKMakeAllTimesTimesK) {
 
 TEST(Evaluators, SeeTheSameDeadlocks) {
   int deadlocks = 0;
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::seeds(300); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomProgramOptions shape;
     shape.cross_dependencies = false;

@@ -1,6 +1,7 @@
 #include "tests/support/account_parts.h"
 #include "tests/support/clock_oracle.h"
 #include "tests/support/random_links.h"
+#include "tests/support/seeds.h"
 #include "tests/support/tiny_program.h"
 
 #include "foretrain/engine.h"
@@ -171,7 +172,7 @@ RunOptions of_steps(int steps) {
 
 TEST(SharedLinks, FoldedProgramGivesEveryRankItsOwnNumbers) {
   std::size_t ranks = 0, classes = 0, slower = 0;
-  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::seeds(600); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomProgramOptions shape;
     shape.slow_share = 1 + static_cast<int>(seed % 20);
@@ -207,7 +208,7 @@ TEST(SharedLinks, FoldedProgramGivesEveryRankItsOwnNumbers) {
 }
 
 TEST(SharedLinks, LinksWideEnoughChangeNothing) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::seeds(200); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Program program = random_program_with_links(seed);
     for (SharedLink& link : program.links) {
@@ -221,7 +222,7 @@ TEST(SharedLinks, LinksWideEnoughChangeNothing) {
 }
 
 TEST(SharedLinks, NoLinkCarriesMoreThanItCan) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::seeds(200); ++seed) {
     const Program program = random_program_with_links(seed);
     RunOptions options;
     options.warm_up_limit = 1;
@@ -236,7 +237,7 @@ TEST(SharedLinks, NoLinkCarriesMoreThanItCan) {
 }
 
 TEST(SharedLinks, TwoRunsGiveTheSameBytes) {
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::seeds(50); ++seed) {
     const Program program = random_program_with_links(seed);
     const Timeline once = timeline_of(program);
     const Timeline again = timeline_of(program);
@@ -247,7 +248,7 @@ TEST(SharedLinks, TwoRunsGiveTheSameBytes) {
 
 TEST(SharedLinks, DeadlocksAreSeenAsWithout) {
   int deadlocks = 0;
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::seeds(200); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomProgramOptions shape;
     shape.cross_dependencies = false;
