@@ -1,13 +1,12 @@
 #include "sim/simulate/contention.h"
 
-#include "sim/base/format.h"
 #include "sim/program/stretch.h"
 #include "sim/simulate/beside.h"
 #include "sim/simulate/parts.h"
+#include "sim/simulate/watched.h"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 #include <variant>
 
@@ -18,38 +17,8 @@ namespace {
 constexpr int kPasses = 2;
 /// Steps whose kernels lose less than this run no second time.
 constexpr double kLittle = 0.005;
-/// Above this many records of all classes, one class per template stands for the others.
+/// Above this many records of all classes, some stand for the others.
 constexpr std::int64_t kMostRecords = 1'000'000;
-
-std::int64_t records_of(const Program& program, const std::vector<std::int32_t>& instances) {
-  std::int64_t records = 0;
-  for (const std::int32_t instance : instances) {
-    const auto body = static_cast<std::size_t>(
-        program.instances[static_cast<std::size_t>(instance)].template_index);
-    records += program.templates[body].task_count;
-  }
-  return records;
-}
-
-/// Classes to watch: all; where that is too much, of each template the one of most ranks.
-std::vector<std::int32_t> watched(const Program& folded) {
-  std::vector<std::int32_t> all(folded.instances.size());
-  std::iota(all.begin(), all.end(), 0);
-  if (records_of(folded, all) <= kMostRecords) {
-    return all;
-  }
-  std::vector<std::int32_t> largest(folded.templates.size(), -1);
-  for (const std::int32_t instance : all) {
-    const Instance& one = folded.instances[static_cast<std::size_t>(instance)];
-    std::int32_t& best = largest[static_cast<std::size_t>(one.template_index)];
-    if (best < 0 ||
-        one.multiplicity > folded.instances[static_cast<std::size_t>(best)].multiplicity) {
-      best = instance;
-    }
-  }
-  std::erase(largest, -1);
-  return largest;
-}
 
 /// Time over what of it was not lost, rounded up.
 std::int64_t stretch_from(const Loss& loss) {
@@ -79,7 +48,8 @@ class Passes {
       : model_(model),
         settled_(folded.blocks.size(), false),
         options_(std::move(options)),
-        folded_(folded) {
+        folded_(folded),
+        watched_(folded, kMostRecords) {
     for (const std::int32_t block : settled) {
       settled_[static_cast<std::size_t>(block)] = true;
     }
@@ -88,10 +58,8 @@ class Passes {
     }
     options_.evaluator = Evaluator::kAuto;
     options_.measured_steps = 1;
-    options_.recorded_instances = watched(folded);
+    options_.recorded_instances = watched_.instances();
   }
-
-  bool too_large() const { return records_of(folded_, options_.recorded_instances) > kMostRecords; }
 
   /// Runs and stretches. False: another run would change little, or the program cannot end.
   bool next(ContentionOutcome& outcome) {
@@ -137,10 +105,16 @@ class Passes {
     bool changed = false;
     Loss kernels;
     for (std::size_t t = 0; t < losses.size(); ++t) {
-      const std::vector<CallLoss> means = by_block(folded_.templates[t], losses[t]);
+      const auto told = static_cast<std::size_t>(watched_.template_for(static_cast<int>(t)));
+      const std::vector<Call>& calls = folded_.templates[told].calls;
+      const std::vector<CallLoss> means = by_block(folded_.templates[told], losses[told]);
+      const std::vector<std::int32_t> likes = watched_.calls_for(static_cast<int>(t));
       for (std::size_t c = 0; c < losses[t].size(); ++c) {
         Call& call = folded_.templates[t].calls[c];
-        const CallLoss& loss = means[static_cast<std::size_t>(call.block)];
+        const CallLoss loss =
+            likes[c] < 0
+                ? CallLoss{}
+                : means[static_cast<std::size_t>(calls[static_cast<std::size_t>(likes[c])].block)];
         Stretches& before = before_[t][c];
         const Stretches now = stretches_of(call);
         call.kernel_stretch = settled(before.kernel, now.kernel, stretch_from(loss.kernels));
@@ -161,6 +135,7 @@ class Passes {
   std::vector<bool> settled_;
   RunOptions options_;
   Program& folded_;
+  Watched watched_;
   int runs_ = 0;
   std::vector<std::vector<Stretches>> before_;  ///< the stretches of the run before the last
 };
@@ -194,13 +169,6 @@ ContentionOutcome settle_contention(const Scenario& scenario,
     return outcome;
   }
   Passes passes(model, settled, options, folded);
-  if (passes.too_large()) {
-    outcome.note =
-        "kernels are not slowed by transfers beside them: to see which are would take "
-        "more than " +
-        with_commas(kMostRecords) + " task records";
-    return outcome;
-  }
   for (int pass = 0; pass < kPasses && passes.next(outcome); ++pass) {
   }
   copy_stretches(folded, full);

@@ -147,6 +147,25 @@ TEST(Contention, PassesSettle) {
   }
 }
 
+// Rule: what kernels lose does not hang on how many classes of ranks there are to watch: a worse
+// fabric never makes a step faster.
+TEST(Contention, AWorseFabricIsNoReliefToKernels) {
+  const auto step_of = [](const std::string& more) {
+    SimulateOptions options;
+    options.times_only = true;
+    return simulate(read_scenario("llama3-70b-64", {more}).value(), options)->report.step_time;
+  };
+  const auto slow = [](const char* factor) {
+    return R"(perturbations=[{"kind": "slow_link", "link": "n0.nic0>leaf0.0", "factor": )" +
+           std::string(factor) + "}]";
+  };
+  const Duration whole = step_of("seed=0");
+  const Duration twice = step_of(slow("2"));
+  EXPECT_GT(twice, whole);
+  EXPECT_GT(step_of(slow("4")), twice);
+  EXPECT_GT(step_of("cluster.fabric.nics_per_node=3"), whole);
+}
+
 // Rule: a GPU's file without these constants slows nothing and says so.
 TEST(Contention, UnknownHardwareIsToldOf) {
   Scenario scenario = scenario_with(
