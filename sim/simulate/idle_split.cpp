@@ -34,27 +34,50 @@ bool has_point_to_point(const Program& program) {
   });
 }
 
-bool is_perturbed(const Program& program) {
-  return std::any_of(program.instances.begin(),
+/// Loads of experts and slow links are in the work of a program, the others factors on it.
+bool is_in_the_work(const Perturbation& perturbation) {
+  return perturbation.kind == "expert_imbalance" || perturbation.kind == "slow_link";
+}
+
+bool changes_the_work(const Scenario& scenario) {
+  return std::any_of(scenario.perturbations.begin(), scenario.perturbations.end(), is_in_the_work);
+}
+
+bool is_perturbed(const Scenario& scenario, const Program& program) {
+  return changes_the_work(scenario) ||
+         std::any_of(program.instances.begin(),
                      program.instances.end(),
                      [](const Instance& instance) { return instance.factor_set != 0; });
 }
 
-/// The classes of the program as it would be without one perturbation: most are factors on its
-/// durations; loads of experts and slow links are in its work, and what runs beside what with them.
+/// The classes of a scenario with fewer perturbations: what runs beside what is another there.
+Program classes_of(const Scenario& kinder, const RunOptions& options) {
+  Expected<Lowered> without = lower(kinder);
+  FORETRAIN_CHECK(without.has_value(), "a scenario without a perturbation is legal too");
+  Program classes = fold(without->program).program;
+  settle_contention(kinder, without->facts.settled_blocks, options, without->program, classes);
+  return classes;
+}
+
+Program without_perturbations(const Scenario& scenario,
+                              const Lowered& lowered,
+                              const RunOptions& options) {
+  if (!changes_the_work(scenario)) {
+    return fold(without_factors(lowered.program)).program;
+  }
+  Scenario kinder = scenario;
+  kinder.perturbations.clear();
+  return classes_of(kinder, options);
+}
+
 Program without_perturbation(const Scenario& scenario,
                              const Lowered& lowered,
                              std::size_t index,
                              const RunOptions& options) {
-  const std::string& kind = scenario.perturbations[index].kind;
-  if (kind == "expert_imbalance" || kind == "slow_link") {
+  if (is_in_the_work(scenario.perturbations[index])) {
     Scenario kinder = scenario;
     kinder.perturbations.erase(kinder.perturbations.begin() + static_cast<std::ptrdiff_t>(index));
-    Expected<Lowered> without = lower(kinder);
-    FORETRAIN_CHECK(without.has_value(), "a scenario without a perturbation is legal too");
-    Program classes = fold(without->program).program;
-    settle_contention(kinder, without->facts.settled_blocks, options, without->program, classes);
-    return classes;
+    return classes_of(kinder, options);
   }
   Program without = lowered.program;
   apply_perturbations(scenario, static_cast<std::int64_t>(index), without);
@@ -80,7 +103,8 @@ Duration mean_idle(const Program& program, const Timeline& timeline) {
   return mean_of(sum, rank_count(program), std::max<std::int64_t>(steps, 1));
 }
 
-IdleSplit split_idle(const Program& full,
+IdleSplit split_idle(const Scenario& scenario,
+                     const Lowered& lowered,
                      const Program& folded,
                      Duration idle,
                      const RunOptions& options,
@@ -94,8 +118,8 @@ IdleSplit split_idle(const Program& full,
   };
   IdleSplit split;
   Program kinder = folded;
-  if (is_perturbed(full)) {
-    kinder = fold(without_factors(full)).program;
+  if (is_perturbed(scenario, lowered.program)) {
+    kinder = without_perturbations(scenario, lowered, options);
     split.straggler = saved(kinder);
   }
   if (has_point_to_point(kinder)) {
@@ -110,8 +134,8 @@ IdleSplit split_idle(const Program& full,
   return split;
 }
 
-int idle_split_runs(const Program& full, const Program& folded) {
-  return (is_perturbed(full) ? 1 : 0) + (has_point_to_point(folded) ? 1 : 0) +
+int idle_split_runs(const Scenario& scenario, const Program& full, const Program& folded) {
+  return (is_perturbed(scenario, full) ? 1 : 0) + (has_point_to_point(folded) ? 1 : 0) +
          (folded.templates.size() > 1 ? 1 : 0);
 }
 

@@ -59,15 +59,16 @@ Duration step_time(const Timeline& timeline);
 /// Mean over ranks and steps of RankAccount::idle.
 Duration mean_idle(const Program& program, const Timeline& timeline);
 
-/// `full`: one instance per rank; `folded`: its classes; `idle`: the mean of the actual run.
-IdleSplit split_idle(const Program& full,
+/// `folded`: the classes of what was lowered; `idle`: the mean of the actual run.
+IdleSplit split_idle(const Scenario& scenario,
+                     const Lowered& lowered,
                      const Program& folded,
                      Duration idle,
                      const RunOptions& options,
                      RunCount& runs);
 
 /// Runs that split_idle() makes.
-int idle_split_runs(const Program& full, const Program& folded);
+int idle_split_runs(const Scenario& scenario, const Program& full, const Program& folded);
 
 /// What each perturbation alone adds to the step: the step less the step without it.
 std::vector<StragglerCost> straggler_costs(const Scenario& scenario,

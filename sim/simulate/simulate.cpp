@@ -175,7 +175,8 @@ RunCount count_runs(const Scenario& scenario,
                     const Program& full,
                     const Program& folded,
                     const RunOptions& run_options) {
-  const int questions = idle_split_runs(full, folded) + (has_path(folded, run_options) ? 1 : 0) +
+  const int questions = idle_split_runs(scenario, full, folded) +
+                        (has_path(folded, run_options) ? 1 : 0) +
                         static_cast<int>(scenario.perturbations.size());
   const int total = 1 + (options.times_only ? 0 : questions) + (options.record ? 1 : 0);
   return {options.progress, total};
@@ -309,7 +310,7 @@ Expected<Simulation> simulate(const Scenario& scenario, const SimulateOptions& o
     if (options.times_only) {
       report = assembled({.bubble = idle});
     } else {
-      report = assembled(split_idle(lowered->program, classes, idle, run_options, runs));
+      report = assembled(split_idle(scenario, *lowered, classes, idle, run_options, runs));
       explain(scenario, *lowered, classes, run_options, runs, report);
       report.busiest_links = busiest_links(scenario, lowered->program, *topology, report.step_time);
     }

@@ -146,6 +146,25 @@ TEST(SlowLink, InsideANodeSlowsTheGroupsOverIt) {
   EXPECT_EQ(slowed.report.stragglers[0].cost, slowed.report.step_time - whole);
 }
 
+/// Rule: what a slow link adds to idle time is the stragglers' and nobody else's; a step without it
+/// has the same waits for stages, transfers between them and the schedule.
+TEST(SlowLink, IsAStragglerInTheBreakdown) {
+  const std::string layout = R"("tp": 4, "pp": 2, "dp": 2)";
+  const auto breakdown = [&](const std::vector<std::string>& more) {
+    return simulate(two_nodes(layout, more)).value().report.breakdown;
+  };
+  const Breakdown whole = breakdown({});
+  EXPECT_EQ(whole.straggler, Duration{});
+  for (const char* link : {"gpu5>n0.nvs0", "n0.nic1>leaf0.1"}) {
+    const Breakdown slowed = breakdown({slow(link, "40")});
+    EXPECT_GT(slowed.straggler, Duration{}) << link;
+    EXPECT_EQ(slowed.pp, whole.pp) << link;
+    EXPECT_EQ(slowed.imbalance, whole.imbalance) << link;
+    EXPECT_NEAR(seconds(slowed.bubble), seconds(whole.bubble), 1e-9 * seconds(whole.bubble))
+        << link;
+  }
+}
+
 TEST(SlowLink, ThatIsNotThereIsAFaultWithAGuess) {
   const Expected<Lowered> lowered =
       lower(two_nodes(R"("tp": 8, "dp": 2)", {slow("n0.nic3>leaf0.4", "2")}));
