@@ -65,6 +65,8 @@ enum class Routing {
 enum class TrafficPattern {
   kRing,      ///< each member to the next; between nodes the members of a node side by side
   kAllPairs,  ///< each member to every other, equally
+  /// As all pairs, but to the member of the same place in the other's node, which passes it on.
+  kForwarded,
 };
 
 /// A link that carries 1 / factor of what it should, in the direction its id says.

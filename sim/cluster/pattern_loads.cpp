@@ -8,6 +8,41 @@
 namespace foretrain {
 namespace {
 
+/// What each member of a node sends to each of another by way of the member of its own place there.
+void forward(const NodeMembers& from,
+             const NodeMembers& to,
+             double part,
+             std::vector<RankFlow>& flows) {
+  for (std::size_t place = 0; place < from.ranks.size(); ++place) {
+    const std::int64_t relay = to.ranks[place % to.ranks.size()];
+    flows.push_back({from.ranks[place], relay, part * static_cast<double>(to.ranks.size())});
+    for (const std::int64_t rank : to.ranks) {
+      if (rank != relay) {
+        flows.push_back({relay, rank, part});
+      }
+    }
+  }
+}
+
+std::vector<RankFlow> forwarded_flows(const std::vector<NodeMembers>& nodes, double part) {
+  std::vector<RankFlow> flows;
+  for (const NodeMembers& from : nodes) {
+    for (const std::int64_t sender : from.ranks) {
+      for (const std::int64_t rank : from.ranks) {
+        if (rank != sender) {
+          flows.push_back({sender, rank, part});
+        }
+      }
+    }
+    for (const NodeMembers& to : nodes) {
+      if (&to != &from) {
+        forward(from, to, part, flows);
+      }
+    }
+  }
+  return flows;
+}
+
 std::vector<RankFlow> flows_of(const ClusterLayout& layout,
                                std::span<const std::int64_t> ranks,
                                TrafficPattern pattern) {
@@ -22,6 +57,9 @@ std::vector<RankFlow> flows_of(const ClusterLayout& layout,
     return flows;
   }
   const double part = 1.0 / static_cast<double>(ranks.size() - 1);
+  if (pattern == TrafficPattern::kForwarded) {
+    return forwarded_flows(members_by_node(layout, ranks), part);
+  }
   for (const std::int64_t from : ranks) {
     for (const std::int64_t to : ranks) {
       if (from != to) {

@@ -95,7 +95,11 @@ double LinkTraffic::total() const {
 }
 
 TrafficPattern pattern_of(const Scenario& scenario, GroupKind kind) {
-  const bool tokens_to_experts = kind == kExpertGroup && scenario.stack.dispatcher != "allgather";
+  const std::string& dispatcher = scenario.stack.dispatcher;
+  if (kind == kExpertGroup && (dispatcher == "deepep" || dispatcher == "flex")) {
+    return TrafficPattern::kForwarded;
+  }
+  const bool tokens_to_experts = kind == kExpertGroup && dispatcher != "allgather";
   const bool heads_for_tokens =
       kind == kContextGroup && scenario.parallelism.cp_kind == ContextKind::kUlysses;
   return tokens_to_experts || heads_for_tokens ? TrafficPattern::kAllPairs : TrafficPattern::kRing;

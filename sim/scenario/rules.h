@@ -47,4 +47,7 @@ void check_contention(const Scenario& scenario, const StatedValues& stated, Rule
 /// fills in layers_per_stage), and sizes that can be counted at all.
 void check_model(Scenario& scenario, const StatedValues& stated, Rules& rules);
 
+/// Of perturbations: ranks, nodes and loads of experts that the cluster and the model have.
+void check_perturbations(const Scenario& scenario, Rules& rules);
+
 }  // namespace foretrain

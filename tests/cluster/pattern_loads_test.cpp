@@ -93,6 +93,24 @@ TEST(PatternLoads, Conserved) {
   }
 }
 
+// Four ranks of two nodes, each sending a third to each other: what is for the far node crosses on
+// the sender's own rail, two thirds, and half of that goes on over NVLink there.
+TEST(PatternLoads, ForwardedCrossesOnItsOwnRail) {
+  const Topology topology = build(tiny_cluster(), 8);
+  const auto by_id = loads(topology, {0, 1, 4, 5}, TrafficPattern::kForwarded);
+  for (const char* gpu : {"0", "1", "4", "5"}) {
+    const std::string node = gpu < std::string("4") ? "0" : "1";
+    EXPECT_NEAR(by_id.at("gpu" + std::string(gpu) + ">n" + node + ".nvs0"), 2.0 / 3, 1e-12) << gpu;
+  }
+  double nics = 0;
+  for (const auto& [id, weight] : by_id) {
+    EXPECT_EQ(id.find("spine"), std::string::npos) << id;
+    nics +=
+        id.find(".nic") != std::string::npos && id.find(">leaf") != std::string::npos ? weight : 0;
+  }
+  EXPECT_NEAR(nics, 4 * 2.0 / 3, 1e-12);
+}
+
 // Rule: nobody to talk to, nothing sent.
 TEST(PatternLoads, Alone) {
   EXPECT_TRUE(build(tiny_cluster(), 8).pattern_loads(Ranks{3}, TrafficPattern::kRing).empty());

@@ -90,6 +90,23 @@ TEST(Directions, RailOnlyCostsAnAllToAllATenth) {
   EXPECT_LE(rails / whole, 1.112);
 }
 
+/// DeepEP crosses on the sender's own rail and goes on over NVLink, so no spine is missed, link by
+/// link neither.
+TEST(Directions, RailOnlyCostsAForwardingDispatcherNothing) {
+  for (const char* mode : {"analytic", "flow"}) {
+    const auto step = [mode](const char* fabric) {
+      return report_of("qwen3-235b",
+                       {"stack={\"name\": \"megatron-2025\", \"dispatcher\": \"deepep\"}",
+                        "training.global_batch_size=128",
+                        "cluster.fabric.nodes_per_leaf_group=2",
+                        std::string("cluster.fabric.fabric=") + fabric,
+                        std::string("network.mode=") + mode})
+          .step_time;
+    };
+    EXPECT_EQ(step("rail-only"), step("rail-optimized")) << mode;
+  }
+}
+
 /// Scenarios shape their fabric; the resolved scenario says so and reads back.
 TEST(ClusterFabric, IsWrittenAndReadBack) {
   const Scenario scenario = read_scenario("qwen3-235b",
