@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-/// Runs a Program. Two evaluators, equal to the picosecond: a totally ordered event queue, and
-/// dataflow relaxation (each stream advances until it meets a dependency that is not done).
+/// Runs a Program. Two evaluators, equal to the picosecond: by events, where only transfers on links
+/// that can fill are taken in order of time and all else is worked out ahead, and dataflow
+/// relaxation (each stream advances until it meets a dependency that is not done).
 namespace foretrain {
 
 enum class Evaluator { kAuto, kEvent, kDataflow };
