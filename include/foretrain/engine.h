@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-/// Runs a Program. Two evaluators, equal to the picosecond: by events, where only transfers on links
-/// that can fill are taken in order of time and all else is worked out ahead, and dataflow
+/// Runs a Program. Two evaluators, equal to the picosecond: by events, where only transfers on
+/// links that can fill are taken in order of time and all else is worked out ahead, and dataflow
 /// relaxation (each stream advances until it meets a dependency that is not done).
 namespace foretrain {
 
