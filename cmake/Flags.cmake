@@ -1,7 +1,12 @@
 # Compiler flags of everything that is ours, as one interface target.
 add_library(foretrain_flags INTERFACE)
+# In a unit a local name may hide another file's, which is nobody's fault.
+set(shadows -Wshadow)
+if(CMAKE_UNITY_BUILD)
+  set(shadows "")
+endif()
 target_compile_options(foretrain_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wold-style-cast -Wnon-virtual-dtor
+  -Wall -Wextra -Wpedantic -Wconversion ${shadows} -Wold-style-cast -Wnon-virtual-dtor
   -Woverloaded-virtual -Wnull-dereference -Wdouble-promotion
   # Part of -Wconversion in clang only; indices are int32 throughout.
   -Wno-sign-conversion

@@ -26,10 +26,6 @@ std::uint64_t flow_hash(std::int64_t from, std::int64_t to, std::int64_t where) 
 
 using Links = std::vector<std::int32_t>;
 
-std::size_t at(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
-
 void append(const Doorway& door, Links& links) {
   for (const std::int32_t link : door.links) {
     if (link >= 0) {

@@ -11,10 +11,6 @@
 namespace foretrain {
 namespace {
 
-std::size_t at(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
-
 using Switches = std::vector<std::size_t>;
 
 Switches switches_of(const std::vector<Doorway>& doors) {

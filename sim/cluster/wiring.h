@@ -15,6 +15,10 @@
 /// What routes are found from. Private to the router: no Boost type leaves this folder.
 namespace foretrain {
 
+inline std::size_t at(std::int64_t index) {
+  return static_cast<std::size_t>(index);
+}
+
 constexpr std::int64_t kUnreached = std::numeric_limits<std::int64_t>::max();
 
 /// A cable between switches, as the switch graph's edges carry it.
