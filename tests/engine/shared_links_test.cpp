@@ -153,7 +153,7 @@ Program without_links(Program program) {
 
 TEST(SharedLinks, AColdStepIsWhatAClockShows) {
   std::size_t slower = 0;
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::seeds(300); ++seed) {
     const Program program = random_program_with_links(seed);
     const std::int64_t end = cold_end(program);
     const std::int64_t shown = ClockOracle(program).latest();
@@ -161,7 +161,7 @@ TEST(SharedLinks, AColdStepIsWhatAClockShows) {
     ASSERT_NEAR(static_cast<double>(end), static_cast<double>(shown), 2.0) << "seed " << seed;
     slower += ClockOracle(without_links(program)).latest() < shown ? 1 : 0;
   }
-  EXPECT_GT(slower, 100U);
+  EXPECT_GT(slower, test::seeds(100));
 }
 
 RunOptions of_steps(int steps) {
@@ -204,7 +204,7 @@ TEST(SharedLinks, FoldedProgramGivesEveryRankItsOwnNumbers) {
   }
   // The property would hold of a fold that does nothing and of links that never fill.
   EXPECT_LT(classes * 5, ranks * 4);
-  EXPECT_GT(slower, 200U);
+  EXPECT_GT(slower, test::seeds(200));
 }
 
 TEST(SharedLinks, LinksWideEnoughChangeNothing) {
@@ -247,7 +247,7 @@ TEST(SharedLinks, TwoRunsGiveTheSameBytes) {
 }
 
 TEST(SharedLinks, DeadlocksAreSeenAsWithout) {
-  int deadlocks = 0;
+  std::size_t deadlocks = 0;
   for (std::uint64_t seed = 0; seed < test::seeds(200); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomProgramOptions shape;
@@ -261,7 +261,7 @@ TEST(SharedLinks, DeadlocksAreSeenAsWithout) {
       ASSERT_EQ(deadlock->blocked.size(), std::get<Deadlock>(apart).blocked.size());
     }
   }
-  EXPECT_GT(deadlocks, 10);
+  EXPECT_GT(deadlocks, test::seeds(10));
 }
 
 TEST(SharedLinks, FaultsAreNamed) {

@@ -191,7 +191,7 @@ class ClockOracle {
       }
     }
     if (!flights_.empty()) {
-      may_be(flights_.next());
+      may_be(std::max(flights_.next(), clock_ + 1));  // a rounding after now is not now
     }
     return next;
   }
